@@ -1,0 +1,32 @@
+"""Entry of the dashboard: page config, theme, navigation. Run with `streamlit run app.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from ui.shell import mode
+
+ROOT = Path(__file__).parent
+# reading order of the argument; Kernel is reached from a row, so it is hidden
+PAGES = ("overview", "evaluations", "kernel", "flagged", "grade", "audit")
+HIDDEN = frozenset({"kernel"})
+
+st.set_page_config(page_title="Kernel Reach", page_icon="static/logo-light.svg", layout="wide")
+st.logo(f"static/logo-{mode()}.svg", size="medium")
+
+
+def _page(name: str) -> st.Page:
+    return st.Page(
+        ROOT / "pages" / f"{name}.py",
+        title=name.capitalize(),
+        url_path=name,
+        default=name == "overview",
+        visibility="hidden" if name in HIDDEN else "visible",
+    )
+
+
+st.navigation(
+    [_page(name) for name in PAGES if (ROOT / "pages" / f"{name}.py").exists()], position="top"
+).run()

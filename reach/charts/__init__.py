@@ -1,0 +1,1 @@
+"""Plotly figures of the product and their export. No streamlit, no SQL."""
