@@ -66,7 +66,7 @@ def _wrapper(chromium: str, folder: Path) -> Path:
     fonts.write_text(
         '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>'
         '<include ignore_missing="yes">/etc/fonts/fonts.conf</include>'
-        f"<dir>{ROOT / 'static'}</dir><cachedir>{folder / 'cache'}</cachedir></fontconfig>"
+        f"<dir>{ROOT / 'static' / 'ttf'}</dir><cachedir>{folder / 'cache'}</cachedir></fontconfig>"
     )
     script = folder / "chromium"
     script.write_text(
