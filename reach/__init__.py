@@ -1,0 +1,1 @@
+"""Reach: the evaluations' store and the numbers and sentences that the pages show."""

@@ -1,0 +1,18 @@
+"""The evaluations' store: shipped parquet and the user's own results behind one view."""
+
+from reach.store.filters import FACETS, Filter, Sort
+from reach.store.paths import data_dir, shipped_dir
+from reach.store.store import DamagedFile, FacetValue, Neighbours, Store, open_store
+
+__all__ = [
+    "FACETS",
+    "DamagedFile",
+    "FacetValue",
+    "Filter",
+    "Neighbours",
+    "Sort",
+    "Store",
+    "data_dir",
+    "open_store",
+    "shipped_dir",
+]
