@@ -1,0 +1,22 @@
+"""C[b] = A[b] B[b]: one product for each entry of the batch."""
+
+import torch
+from torch import nn
+
+BATCH_SIZE = 128
+M = 512
+K = 1024
+N = 2048
+
+
+class Model(nn.Module):
+    def forward(self, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return torch.bmm(A, B)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.rand(BATCH_SIZE, M, K), torch.rand(BATCH_SIZE, K, N)]
+
+
+def get_init_inputs() -> list:
+    return []

@@ -1,0 +1,26 @@
+"""Sum over an axis, which stays with size 1 (the other reductions drop it)."""
+
+import torch
+from torch import nn
+
+BATCH_SIZE = 128
+DIM1 = 4096
+DIM2 = 4095
+REDUCE_DIM = 1
+
+
+class Model(nn.Module):
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sum(x, dim=self.dim, keepdim=True)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.rand(BATCH_SIZE, DIM1, DIM2)]
+
+
+def get_init_inputs() -> list[int]:
+    return [REDUCE_DIM]

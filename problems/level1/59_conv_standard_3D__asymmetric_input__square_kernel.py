@@ -1,0 +1,52 @@
+"""3-D convolution with a k x k x 1 kernel, no padding, no bias.
+
+The integer argument is the edge on the first two axes; the third is not mixed, so this is a 2-D
+convolution of each of the 10 slices.
+"""
+
+import torch
+from torch import nn
+
+BATCH_SIZE = 16
+IN_CHANNELS = 3
+OUT_CHANNELS = 64
+DEPTH = 256
+HEIGHT = 256
+WIDTH = 10
+KERNEL_SIZE = 3
+
+
+class Model(nn.Module):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.conv3d = nn.Conv3d(
+            in_channels,
+            out_channels,
+            kernel_size=(kernel_size, kernel_size, 1),
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv3d(x)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.rand(BATCH_SIZE, IN_CHANNELS, DEPTH, HEIGHT, WIDTH)]
+
+
+def get_init_inputs() -> list[int]:
+    return [IN_CHANNELS, OUT_CHANNELS, KERNEL_SIZE]

@@ -1,0 +1,48 @@
+"""3-D convolution of a cube with a 3 x 5 x 7 kernel, no padding, no bias."""
+
+import torch
+from torch import nn
+
+BATCH_SIZE = 16
+IN_CHANNELS = 3
+OUT_CHANNELS = 64
+DEPTH = 64
+HEIGHT = 64
+WIDTH = 64
+KERNEL_SIZE = (3, 5, 7)
+
+
+class Model(nn.Module):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, int, int],
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.conv3d = nn.Conv3d(
+            in_channels,
+            out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv3d(x)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.rand(BATCH_SIZE, IN_CHANNELS, DEPTH, HEIGHT, WIDTH)]
+
+
+def get_init_inputs() -> list[int | tuple[int, int, int]]:
+    return [IN_CHANNELS, OUT_CHANNELS, KERNEL_SIZE]

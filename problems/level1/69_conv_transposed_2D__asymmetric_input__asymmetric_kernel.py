@@ -1,0 +1,49 @@
+"""2-D transposed convolution of a wide image with a 3 x 5 kernel, no bias."""
+
+import torch
+from torch import nn
+
+BATCH_SIZE = 64
+IN_CHANNELS = 64
+OUT_CHANNELS = 128
+HEIGHT = 128
+WIDTH = 256
+KERNEL_SIZE = (3, 5)
+
+
+class Model(nn.Module):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, int],
+        stride: tuple[int, int] = (1, 1),
+        padding: tuple[int, int] = (0, 0),
+        output_padding: tuple[int, int] = (0, 0),
+        dilation: tuple[int, int] = (1, 1),
+        groups: int = 1,
+        bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.conv_transpose2d = nn.ConvTranspose2d(
+            in_channels,
+            out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            output_padding=output_padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv_transpose2d(x)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.rand(BATCH_SIZE, IN_CHANNELS, HEIGHT, WIDTH)]
+
+
+def get_init_inputs() -> list[int | tuple[int, int]]:
+    return [IN_CHANNELS, OUT_CHANNELS, KERNEL_SIZE]

@@ -1,0 +1,45 @@
+"""2-D transposed convolution: kernel 3 x 7, padding (1, 3), which keeps the size; no bias."""
+
+import torch
+from torch import nn
+
+BATCH_SIZE = 8
+IN_CHANNELS = 32
+OUT_CHANNELS = 32
+HEIGHT = 512
+WIDTH = 1024
+KERNEL_SIZE = (3, 7)
+STRIDE = (1, 1)
+PADDING = (1, 3)
+
+
+class Model(nn.Module):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, int],
+        stride: tuple[int, int] = (1, 1),
+        padding: tuple[int, int] = (0, 0),
+        bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.conv_transpose2d = nn.ConvTranspose2d(
+            in_channels,
+            out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            bias=bias,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv_transpose2d(x)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.rand(BATCH_SIZE, IN_CHANNELS, HEIGHT, WIDTH)]
+
+
+def get_init_inputs() -> list[int | tuple[int, int]]:
+    return [IN_CHANNELS, OUT_CHANNELS, KERNEL_SIZE, STRIDE, PADDING]
