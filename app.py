@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
-from ui.shell import mode
+from reach.style.tokens import ROOT
+from ui.shell import mode, page_exists
 
-ROOT = Path(__file__).parent
 # reading order of the argument; Kernel is reached from a row, so it is hidden
 PAGES = ("overview", "evaluations", "kernel", "flagged", "grade", "audit")
 HIDDEN = frozenset({"kernel"})
@@ -27,6 +25,4 @@ def _page(name: str) -> st.Page:
     )
 
 
-st.navigation(
-    [_page(name) for name in PAGES if (ROOT / "pages" / f"{name}.py").exists()], position="top"
-).run()
+st.navigation([_page(name) for name in PAGES if page_exists(name)], position="top").run()

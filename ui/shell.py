@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from reach.style.swatches import three_marks_html
-from reach.style.tokens import TOKENS, Mode, palette
+from reach.style.tokens import ROOT, TOKENS, Mode, palette
 from ui.data import footer_line
 
 
@@ -36,26 +36,39 @@ def tokens() -> dict[str, Any]:
     return palette(mode())
 
 
+def page_exists(name: str) -> bool:
+    """Whether this installation has the page `pages/<name>.py`; only those are in navigation."""
+    return (ROOT / "pages" / f"{name}.py").exists()
+
+
+def link(name: str, label: str, query: Mapping[str, Any] | None = None, icon: str | None = None):
+    """A link to the page `name`, with query parameters; nothing where the page does not exist."""
+    if page_exists(name):
+        st.page_link(f"pages/{name}.py", label=label, icon=icon, query_params=dict(query or {}))
+
+
 @contextmanager
 def page(
     headline: str,
     deck: str | None = None,
     *,
     crumb: str | None = None,
+    back: tuple[str, str, Mapping[str, Any]] | None = None,
     actions: Sequence[Action] = (),
     deck_width: int = 760,
 ) -> Iterator[None]:
     """The column that a page's blocks are drawn in, with heading above and footer below.
 
     `headline` states the page's verdict (Markdown; serif, h1), `deck` is one or two sentences or
-    the badges under it, `crumb` where the reader is. Do not `st.stop()` inside: the footer would
+    the badges under it, `crumb` where the reader is, `back` the page one step up with its label
+    and query. Do not `st.stop()` inside: the footer would
     be lost.
     """
     space = TOKENS["space"]
     centre = st.container(horizontal_alignment="center")
     with centre.container(width=space["page_width"], gap="medium"):
-        if crumb or actions:
-            _crumb_line(crumb, actions)
+        if crumb or back or actions:
+            _crumb_line(crumb, back, actions)
         with st.container(gap="small"):
             st.title(headline, anchor=False)
             if deck:
@@ -65,12 +78,22 @@ def page(
         st.html(three_marks_html(mode(), footer_line()))
 
 
-def _crumb_line(crumb: str | None, actions: Sequence[Action]) -> None:
+def _crumb_line(
+    crumb: str | None, back: tuple[str, str, Mapping[str, Any]] | None, actions: Sequence[Action]
+) -> None:
     line = st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     )
     with line:
-        st.caption(crumb or "", width="content")
+        where = st.container(
+            horizontal=True, width="content", gap="xsmall", vertical_alignment="center"
+        )
+        if back:
+            target, label, query = back
+            with where:
+                link(target, label, query)
+        if crumb:
+            where.caption(f"› {crumb}" if back else crumb, width="content")
         with st.container(horizontal=True, width="content", gap="small"):
             for action in actions:
                 st.button(

@@ -1,0 +1,149 @@
+"""The distribution of a candidate's times beside the reference's, every run a tick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from reach.charts.marks import figure, row_heads
+from reach.style.formats import milliseconds, significant, span, speedup_interval
+from reach.style.swatches import LegendGroup
+from reach.style.tokens import Mode, palette, rgba
+
+CANDIDATE, REFERENCE = "Candidate", "PyTorch eager"
+_MIN_FOR_DENSITY = 11  # below that a density curve shows its kernel, not the data
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times of single calls in ms, in the order taken; positive and finite."""
+
+    candidate: list[float]
+    reference: list[float]
+
+
+def timing_of(evidence: Mapping[str, Any]) -> Timing | None:
+    """The stored samples; None unless both sides have one."""
+    sides = [
+        [t for t in evidence.get(name) or [] if t is not None and t > 0]
+        for name in ("candidate_samples_ms", "reference_samples_ms")
+    ]
+    return Timing(*sides) if all(sides) else None
+
+
+def timing_finding(row: Mapping[str, Any], timing: Timing, valid: bool) -> str:
+    """How long a call takes against PyTorch's; `valid` says whether the score counts."""
+    ours = milliseconds(row.get("candidate_ms") or median(timing.candidate))
+    theirs = milliseconds(row.get("reference_ms") or median(timing.reference))
+    against = f"{ours} against PyTorch's {theirs}"
+    if valid:
+        factor = speedup_interval(
+            row.get("speedup"), row.get("speedup_low"), row.get("speedup_high")
+        )
+        return f"A call takes {against}: {factor}" if row.get("speedup") else f"A call: {against}"
+    written = row.get("written_fraction")
+    if written is not None and written < 0.9995:
+        return f"It is fast because it leaves work out: {ours} against {theirs}"
+    return f"A call takes {against}, which counts for nothing"
+
+
+def timing_units(row: Mapping[str, Any], timing: Timing) -> str:
+    """What was timed, how often, and what the brackets hold."""
+    kind = {"device": "time on the device", "call": "time per call"}.get(
+        row.get("time_kind") or "", "time"
+    )
+    runs = f"{len(timing.candidate)} and {len(timing.reference)} runs"
+    return f"{kind.capitalize()}, log scale, {runs}, interleaved; brackets: the middle half of them"
+
+
+def timing_legend(mode: Mode, valid: bool) -> list[LegendGroup]:
+    """The two colours."""
+    tokens = palette(mode)
+    name = "candidate" if valid else "candidate, invalid"
+    return [(None, [("ours", tokens["series"]["s1"], name), ("ours", tokens["axis"], REFERENCE)])]
+
+
+def timing_frame(timing: Timing) -> pl.DataFrame:
+    """One row a run: side, its number from 1, the time in ms."""
+    sides = ((CANDIDATE, timing.candidate), (REFERENCE, timing.reference))
+    return pl.DataFrame(
+        [
+            {"side": name, "run": i, "time_ms": value}
+            for name, values in sides
+            for i, value in enumerate(values, 1)
+        ]
+    )
+
+
+def log_ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """At most `most` round values within [low, high], both positive; two at least if they fit."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [d * 10.0**p for p in range(first, last + 1) for d in digits]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        if 2 <= len(ticks) <= most:
+            return ticks
+    if len(ticks) > most:
+        return ticks[:: math.ceil(len(ticks) / most)]
+    # less than a factor of two wide: even steps in a round number
+    step = 10.0 ** math.floor(math.log10((high - low) / 2))
+    step = next(s * step for s in (1, 2, 5, 10) if (high - low) / (s * step) <= most)
+    start = math.ceil(low / step)
+    return [n * step for n in range(start, math.floor(high / step) + 1)]
+
+
+def _head(values: Sequence[float]) -> str:
+    if len(values) < 2:
+        return f"<b>{milliseconds(values[0])}</b>"
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    # the brackets take the unit of the median, so that it is written once
+    middle = median(values)
+    scale = 1000 if milliseconds(middle).endswith("µs") else 1
+    scale = 1 / 1000 if middle >= 999.5 else scale
+    ends = span(significant(low * scale), significant(high * scale))
+    return f"median <b>{milliseconds(middle)}</b> ({ends})"
+
+
+def timing_figure(timing: Timing, mode: Mode) -> go.Figure:
+    """Two densities on one log axis, each over its runs as ticks."""
+    tokens = palette(mode)
+    fig = figure(mode, 290, showlegend=False, violingap=0, violingroupgap=0)
+    both = [*timing.candidate, *timing.reference]
+    low, high = min(both), max(both)
+    pad = max((high / low) ** 0.08, 1.04)
+    for name, values, colour in (
+        (REFERENCE, timing.reference, tokens["axis"]),
+        (CANDIDATE, timing.candidate, tokens["series"]["s1"]),
+    ):
+        if len(values) >= _MIN_FOR_DENSITY and max(values) > min(values):
+            fig.add_violin(
+                x=values, y0=name, name=name, line={"color": colour, "width": 1.5}, width=1.3,
+                fillcolor=rgba(colour, 0.28), hoveron="violins", hoverinfo="skip",
+            )  # fmt: skip
+        fig.add_scatter(
+            x=values,
+            y=[name] * len(values),
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 8, "line": {"color": colour, "width": 1}},
+            customdata=[[milliseconds(value)] for value in values],
+            hovertemplate=f"<b>{name}</b><br>%{{customdata[0]}}, one run<extra>ours</extra>",
+        )
+    low, high = low / pad, high * pad
+    ticks = log_ticks(low, high)
+    fig.update_xaxes(
+        type="log",
+        range=[math.log10(low), math.log10(high)],
+        tickvals=ticks,
+        ticktext=[milliseconds(tick) for tick in ticks],
+        title_text="Time of one call, log scale",
+    )
+    row_heads(fig, [(CANDIDATE, _head(timing.candidate)), (REFERENCE, _head(timing.reference))], 78)
+    fig.update_yaxes(range=[-0.2, 1.9], autorange=False)
+    fig.update_layout(margin={"t": 12})
+    return fig

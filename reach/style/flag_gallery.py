@@ -1,0 +1,85 @@
+"""What fooled the benchmark's check, gathered by the flag that says how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluator.contract import FlagCode
+from reach.style.formats import count, integer
+from reach.style.kernel_sentences import FLAG_REASONS, capitalised, rejecting_flags
+
+Row = Mapping[str, Any]
+# a wrong answer inside the benchmark's tolerance needs no trick, so it has no flag of its own
+UNFLAGGED = "no_flag"
+
+
+@dataclass(frozen=True)
+class Card:
+    """One flag code (or UNFLAGGED), all rows that carry it, and the one shown for them."""
+
+    code: str
+    rows: tuple[Row, ...]
+    example: Row
+
+    @property
+    def title(self) -> str:
+        """What such kernels do, as a sentence."""
+        if self.code == UNFLAGGED:
+            return "Its answer is wrong, and the benchmark's tolerance is wide enough for it"
+        return capitalised(FLAG_REASONS[FlagCode(self.code)])
+
+    @property
+    def sentence(self) -> str:
+        """What shows it in the example: the flag's own sentence, else the verdict's."""
+        for flag in self.example["flags"]:
+            if flag["code"] == self.code:
+                return flag["sentence"]
+        return self.example["sentence"]
+
+
+def cards(rows: Sequence[Row]) -> list[Card]:
+    """One card a rejecting flag code, most frequent first; a row counts for each of its flags.
+
+    `rows` passed the benchmark's check and failed ours. The example is the row with the highest
+    benchmark score, among those for which the code comes first if there are any.
+    """
+    found: dict[str, list[tuple[bool, Row]]] = {}
+    for row in rows:
+        codes = [flag["code"] for flag in rejecting_flags(row)] or [UNFLAGGED]
+        for place, code in enumerate(codes):
+            found.setdefault(code, []).append((place == 0, row))
+    made = [
+        Card(
+            code,
+            tuple(row for _, row in entries),
+            max(entries, key=lambda entry: (entry[0], entry[1]["benchmark_speedup"] or 0.0))[1],
+        )
+        for code, entries in found.items()
+    ]
+    return sorted(made, key=lambda card: (-len(card.rows), card.code))
+
+
+def gallery_headline(rows: Sequence[Row], shown: Sequence[Card]) -> tuple[str, str]:
+    """The page's verdict and the lines under it."""
+    if not rows:
+        return (
+            "No stored kernel passed the benchmark and failed ours",
+            "Kernels that the benchmark's check calls correct and our judge does not would stand "
+            "here, one card a reason. Among the rows stored so far there is none.",
+        )
+    kernels = "One kernel" if len(rows) == 1 else f"{integer(len(rows))} kernels"
+    first = shown[0]
+    most = f"; {first.code} is the most frequent reason" if first.code != UNFLAGGED else ""
+    own = sum(row["configuration_kind"] == "adversarial" for row in rows)
+    made = (
+        f" {capitalised(count(own, len(rows)))} were written on purpose to attack the check."
+        if own
+        else ""
+    )
+    return (
+        f"{kernels} passed the benchmark and failed ours{most}",
+        "Each score below is the benchmark's own for a result that is not the answer: struck "
+        f"through, it enters no average and no maximum here.{made}",
+    )

@@ -1,0 +1,240 @@
+"""Blocks about one evaluation, shared by Kernel, Flagged and Grade."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from reach.charts import output_map, timing
+from reach.style import kernel_sentences as say
+from reach.style.candidate_source import marked_lines, origin_of
+from reach.style.flag_gallery import UNFLAGGED, Card
+from reach.style.formats import MISSING, count, day, integer, speedup, speedup_interval
+from reach.style.templates import CONFIG
+from reach.style.words import escape_markdown, struck, verdict_badge
+from ui.blocks import chart, heading
+from ui.shell import link, mode
+from ui.source import message, source
+
+Row = Mapping[str, Any]
+Evidence = Mapping[str, Any]
+
+
+def judges(row: Row, evidence: Evidence | None) -> None:
+    """The benchmark's check and our judge side by side, the benchmark first."""
+    both = (
+        ("The benchmark's check", say.benchmark_judge(row, evidence)),
+        ("Our judge", say.our_judge(row, evidence)),
+    )
+    for column, (name, (verdict, sentences)) in zip(
+        st.columns(2, gap="medium", border=True), both, strict=True
+    ):
+        with column:
+            st.caption(name)
+            st.header(verdict, anchor=False)
+            st.markdown(" ".join(sentences))
+
+
+def output_block(row: Row, evidence: Evidence | None, key: str) -> None:
+    """Where the output is written and right, over the error; or why there is no such picture."""
+    view = output_map.choose_map(evidence) if evidence else None
+    if view is None:
+        heading("No map of the output is stored")
+        st.markdown(_no_map(row, evidence))
+        return
+    trials = len((evidence or {}).get("trials") or [])
+    counted = f", {integer(trials)} checked calls" if trials else ""
+    chart(
+        output_map.map_figure(view, mode()),
+        output_map.map_finding(view),
+        output_map.map_units(view),
+        key=key,
+        source=f"Measured here{counted}, {row['device']}, {day(row['started_at'])}",
+        data=output_map.map_frame(view),
+        groups=output_map.map_legend(view, mode()),
+        export_left=64,
+    )
+
+
+def _no_map(row: Row, evidence: Evidence | None) -> str:
+    if not evidence:
+        return "This row came without evidence, so what it says about the output cannot be shown."
+    if say.never_ran(row):
+        return "The candidate produced no output to look at."
+    return "The output is too small to cut into bins, or the run ended before it was compared."
+
+
+def timing_block(row: Row, evidence: Evidence | None, key: str) -> None:
+    """Both time distributions; or why there is none."""
+    times = timing.timing_of(evidence) if evidence else None
+    if times is None:
+        heading("No time was taken" if row["candidate_ms"] is None else "No single runs are stored")
+        st.markdown(
+            "A time counts only after the output was found right."
+            if row["candidate_ms"] is None
+            else "The row holds medians only; they are in the table."
+        )
+        return
+    valid = say.is_valid(row)
+    chart(
+        timing.timing_figure(times, mode()),
+        timing.timing_finding(row, times, valid),
+        timing.timing_units(row, times),
+        key=key,
+        source=f"Measured here, {row['device']}, {day(row['started_at'])}",
+        data=timing.timing_frame(times),
+        groups=timing.timing_legend(mode(), valid),
+    )
+
+
+def flag_list(row: Row) -> None:
+    """Each flag with its sentence, the rejecting ones first; nothing without flags."""
+    for flags, one, many in (
+        (say.rejecting_flags(row), "One reason not to trust it", "reasons not to trust it"),
+        (say.informing_flags(row), "One remark", "remarks"),
+    ):
+        if not flags:
+            continue
+        heading(one if len(flags) == 1 else f"{len(flags)} {many}")
+        for flag in flags:
+            reason = say.capitalised(say.FLAG_REASONS[flag["code"]])
+            sentence = escape_markdown(flag["sentence"])
+            st.markdown(f":gray-badge[{flag['code']}] **{reason}.** {sentence}", width=880)
+
+
+def facts_table(facts: Sequence[tuple[str, str]], alt: str) -> None:
+    """Pairs of name and value as a quiet table."""
+    frame = pl.DataFrame(facts, schema=["Fact", "Value"], orient="row")
+    st.table(frame, border="horizontal", hide_index=True, hide_header=True, alt=alt)
+
+
+def trials_block(evidence: Evidence | None) -> None:
+    """The checked calls, one row each; long lists scroll."""
+    rows = say.trial_rows(evidence) if evidence else []
+    if not rows:
+        heading("No checked call is stored")
+        return
+    passed = sum(bool(trial["passed"]) for trial in (evidence or {})["trials"])
+    heading(
+        f"{count(passed, len(rows))} checked calls pass",
+        "What the inputs were, which sentinel filled the memory before the call, and the largest "
+        "error",
+    )
+    with st.container(height=420 if len(rows) > 10 else "content", border=False):
+        st.table(pl.DataFrame(rows), border="horizontal", hide_index=True, alt="Checked calls")
+
+
+def message_block(row: Row) -> None:
+    """What the compiler or the interpreter said, where a candidate never produced a result."""
+    heading(
+        f"What it said: {say.verdict_word(row['verdict'])}",
+        "The end of the message, as it came",
+    )
+    message(row["message"] or "", label="Message of the failed run")
+
+
+def source_block(row: Row) -> None:
+    """The candidate's text where we may show it, else where it is and how to get it."""
+    text, origin = row["source"], origin_of(row["source_url"])
+    licence = row["licence"] or "no licence stated"
+    if text:
+        marked = marked_lines(text, {flag["code"] for flag in row["flags"]})
+        lines = integer(text.rstrip("\n").count("\n") + 1)
+        place = f" · {origin.repository}@{origin.commit[:7]}" if origin else ""
+        finding = "Its only store does not reach the rest of the output"
+        heading(finding if marked else f"The source has {lines} lines", f"{lines} lines{place}")
+        source(text, marked, height=560)
+        if marked:
+            st.caption("Marked: the only store to the output")
+        return
+    heading("The source is its publisher's, and is not copied here", licence.capitalize())
+    if origin:
+        st.markdown(
+            f"`{origin.path}` in [{escape_markdown(origin.repository)}]"
+            f"(https://{origin.repository}) at commit `{origin.commit[:12]}`. To read it:"
+        )
+        message(origin.command, label="Command that prints the source")
+    elif row["source_url"]:
+        st.markdown(f"It is at {row['source_url']}")
+    else:
+        st.markdown("No address was stored with this row.")
+    st.caption(f"sha256 of the graded text: {row['source_sha256'] or MISSING}")
+
+
+def siblings_block(row: Row, siblings: pl.DataFrame) -> None:
+    """Other candidates for the same problem; each name opens its own page."""
+    correct = siblings.filter(pl.col("verdict") == "correct").height
+    problem = f"{row['problem']}, {row['precision']}"
+    if siblings.is_empty():
+        heading("No other kernel for this problem is stored", f"Same problem: {problem}")
+        return
+    shown = siblings.head(12)
+    heading(
+        f"{count(correct, siblings.height)} other kernels for this problem hold up",
+        f"Siblings on {problem} · speedup over PyTorch eager, 95 % CI",
+    )
+    rows = [
+        {
+            "Configuration": f"[{escape_markdown(one['configuration'])}]"
+            f"(kernel?id={one['evaluation_id']})",
+            "Verdict": verdict_badge(one["verdict"]),
+            "Speedup": speedup_interval(
+                one["valid_speedup"], one["speedup_low"], one["speedup_high"]
+            ),
+        }
+        for one in shown.iter_rows(named=True)
+    ]
+    st.table(pl.DataFrame(rows), border="horizontal", hide_index=True, alt="Siblings")
+    link(
+        "evaluations",
+        f"All {integer(siblings.height + 1)} in the table",
+        {"problem": row["problem"], "precision": row["precision"]},
+        ":material/arrow_forward:",
+    )
+
+
+def case(row: Row, evidence: Evidence | None) -> None:
+    """One kernel in full width: its verdict, both judges, its output; the rest is on its page."""
+    with st.container(gap="xsmall"):
+        heading(say.headline(row))
+        st.markdown(say.badges(row))
+    judges(row, evidence)
+    output_block(row, evidence, "case-map")
+    _open(row, "Timing, source and every checked call of this kernel")
+
+
+def flag_card(card: Card, evidence: Evidence | None) -> None:
+    """A flag: the strip of its example left, what happened and what it scored right."""
+    row, view = card.example, output_map.choose_map(evidence) if evidence else None
+    left, right = st.columns([5, 7], gap="large", border=True)
+    with left:
+        if view:
+            st.plotly_chart(
+                output_map.strip_figure(view, mode()),
+                theme=None,
+                config=CONFIG,
+                key=f"strip-{card.code}",
+                alt=output_map.map_finding(view),
+            )
+            st.caption(output_map.map_finding(view))
+        else:
+            st.caption("This case leaves no trace in the output: no map is stored with it.")
+    with right:
+        badge = f":gray-badge[{card.code}] " if card.code != UNFLAGGED else ""
+        kernels = "one kernel" if len(card.rows) == 1 else f"{integer(len(card.rows))} kernels"
+        heading(card.title)
+        st.markdown(f"{badge} {kernels} · {escape_markdown(card.sentence)}")
+        score = row["benchmark_speedup"]
+        scored = f"scored {struck(speedup(score))}" if score is not None else "passed"
+        st.caption(
+            f"{escape_markdown(row['problem'])}, {row['precision']}, "
+            f"{escape_markdown(row['configuration'])}: the benchmark {scored}"
+        )
+        _open(row, "Open this kernel")
+
+
+def _open(row: Row, label: str) -> None:
+    link("kernel", label, {"id": row["evaluation_id"]}, ":material/arrow_forward:")
