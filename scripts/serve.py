@@ -20,7 +20,7 @@ def why_unavailable(address: str, port: int) -> str | None:
         with socket.create_server((address, port)):
             return None
     except OSError as error:
-        return error.strerror or str(error)
+        return os.strerror(error.errno).lower() if error.errno else str(error)
 
 
 def main() -> str | None:
