@@ -14,7 +14,7 @@ from evaluator.contract import FlagCode, Verdict
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 GRADING = ROOT / "docs" / "grading.md"
-COMMAND = re.compile(r"-m evaluator (grade|problems|audit)([^`\n]*)")
+COMMAND = re.compile(r"-m evaluator (\w+)([^`\n]*)")
 
 
 def name(page: Path) -> str:
@@ -119,7 +119,7 @@ def test_commands_in_the_text_are_understood() -> None:
             offered = evaluator_help(command)
             for option in re.findall(r"--[a-z-]+", rest):
                 assert option in offered, (page.name, command, option)
-    assert seen == {"grade", "problems", "audit"}
+    assert {"grade", "problems", "audit"} <= seen
 
 
 def test_docker_targets_in_the_readme_are_in_the_dockerfile() -> None:

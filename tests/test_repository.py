@@ -124,7 +124,7 @@ def test_every_page_runs_without_torch_installed(tmp_path: Path) -> None:
     """The viewing image has no torch, and a GPU machine's app process must not load it either."""
     program = (
         "import sys\n"
-        "for name in ('torch', 'triton', 'pynvml'):\n"
+        "for name in ('torch', 'triton'):\n"
         "    sys.modules[name] = None\n"
         "from pathlib import Path\n"
         "from streamlit.testing.v1 import AppTest\n"
