@@ -2,14 +2,25 @@
 
 from reach.store.filters import FACETS, Filter, Sort
 from reach.store.paths import data_dir, shipped_dir
-from reach.store.store import DamagedFile, FacetValue, Neighbours, Store, open_store
+from reach.store.sql import COLUMNS, SORTABLE
+from reach.store.store import (
+    DamagedFile,
+    FacetValue,
+    Neighbours,
+    Provenance,
+    Store,
+    open_store,
+)
 
 __all__ = [
+    "COLUMNS",
     "FACETS",
+    "SORTABLE",
     "DamagedFile",
     "FacetValue",
     "Filter",
     "Neighbours",
+    "Provenance",
     "Sort",
     "Store",
     "data_dir",

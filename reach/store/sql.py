@@ -156,6 +156,14 @@ GROUP BY configuration
 ORDER BY correct / count(*) DESC, configuration
 """
 
+# Where and when rows were measured; a row that never ran on a device names none.
+PROVENANCE = """
+SELECT coalesce(list(DISTINCT device ORDER BY device) FILTER (device <> ''), []) AS devices,
+    min(started_at) FILTER (started_at <> '') AS first,
+    max(started_at) FILTER (started_at <> '') AS last
+FROM evaluations WHERE {where}
+"""
+
 FLAG_COUNTS = """
 SELECT flag.code AS code, any_value(flag.severity) AS severity,
     count(DISTINCT evaluation_id) AS evaluations,
@@ -176,8 +184,9 @@ ORDER BY benchmark_outcome, outcome
 # The best candidate of each problem: a verified speedup before any other, then the fastest.
 BEST_BY_PROBLEM = """
 SELECT evaluation_id, suite, problem_id, problem, problem_version, precision, configuration,
-    configuration_kind, valid_speedup, speedup_low, speedup_high, speedup_vs_compiled, verified,
-    operator_class, time_kind, device
+    configuration_kind, valid_speedup, speedup_low, speedup_high,
+    valid_speedup / speedup_vs_compiled AS compiled_speedup, verified, operator_class, time_kind,
+    device
 FROM evaluations WHERE {where} AND valid_speedup IS NOT NULL
 QUALIFY row_number() OVER (
     PARTITION BY suite, problem, problem_version, precision

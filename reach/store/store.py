@@ -74,6 +74,15 @@ class Neighbours:
 
 
 @dataclass(frozen=True)
+class Provenance:
+    """Where and when some evaluations were measured; times as ISO 8601, None without rows."""
+
+    devices: tuple[str, ...]
+    first: str | None
+    last: str | None
+
+
+@dataclass(frozen=True)
 class _Snapshot:
     """What was loaded at one moment. Replaced as a whole, never changed."""
 
@@ -235,8 +244,14 @@ class Store:
         return self._filtered(sql.VERDICT_FLOW, filter)
 
     def best_by_problem(self, filter: Filter = EVERYTHING) -> pl.DataFrame:
-        """The best correct, timed candidate of each problem and precision, fastest first."""
+        """The best correct, timed candidate of each problem and precision, fastest first;
+        `compiled_speedup` is torch.compile's speedup over eager in the same run."""
         return self._filtered(sql.BEST_BY_PROBLEM, filter)
+
+    def provenance(self, filter: Filter = EVERYTHING) -> Provenance:
+        """The devices and the span of time that the matching rows come from."""
+        devices, first, last = self._filtered(sql.PROVENANCE, filter).row(0)
+        return Provenance(tuple(devices), first, last)
 
     def flagged(self) -> pl.DataFrame:
         """What the benchmark's check called correct and we did not, highest score first."""
