@@ -183,6 +183,12 @@ class Evaluation:
 
     Shares are in [0, 1], `*_ms` are milliseconds (medians), `*_s` seconds; None means that the
     value was not measured or does not exist for this verdict, never zero.
+
+    `reference_arithmetic` is ieee, or tf32 where the candidate computes in TF32 and is therefore
+    compared with and timed against a TF32 reference. `time_hidden_ms` is what a call took by the
+    judge's clock beyond what the candidate's own events say. `second_speedup*` come from the
+    second, independent run that `verified` asks for. `samples` are the 5, 25, 50, 75 and 95 %
+    quantiles of the candidate's time per call.
     """
 
     # identity
@@ -225,6 +231,7 @@ class Evaluation:
     relative_l2: float | None = None
     max_scaled_error: float | None = None
     oracle: str | None = None
+    reference_arithmetic: str | None = None
     trials: int = 0
     zero_passes: bool | None = None
     degenerate: bool | None = None
@@ -238,7 +245,10 @@ class Evaluation:
     speedup_low: float | None = None
     speedup_high: float | None = None
     speedup_vs_compiled: float | None = None
+    time_hidden_ms: float | None = None
     verified: bool = False
+    second_speedup: float | None = None
+    second_speedup_low: float | None = None
     samples: list[float] = field(default_factory=list)
     # provenance
     device: str = ""

@@ -1,0 +1,165 @@
+"""The judge's side of a worker: start it confined under a keeper, ask it, end it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluator.buffers import Buffer
+from evaluator.confine import scrubbed_environment
+from evaluator.keeper import Keeper, Limits, free_uid
+from evaluator.protocol import Channel, ChannelClosed, ChannelError, ChannelTimeout
+from evaluator.values import Layout
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_WORKER_BYTES = 64 << 30
+START_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class WorkerFailed(Exception):
+    """A request that did not succeed.
+
+    `kind`: source, import, construct, compile, call, output, lazy, shapes, out_of_memory (said by
+    the worker); timeout, died, memory, processes, disk, protocol (seen by the judge).
+    """
+
+    kind: str
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class WorkerProcess:
+    """One confined process, reference or candidate, with its private folder."""
+
+    def __init__(self, device: str, *, threads: int | None = None) -> None:
+        self.work_dir = Path(tempfile.mkdtemp(prefix="grading-"))
+        self.isolation = ""
+        self.uid = free_uid()
+        channel, theirs = Channel.pair()
+        self.channel = channel
+        code = (
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from evaluator.worker import main; "
+            f"sys.path.pop(0); main({theirs.fileno()})"
+        )
+        self.keeper = Keeper(
+            [sys.executable, "-c", code],
+            env={**scrubbed_environment(str(self.work_dir)), "PYTHONUNBUFFERED": "1"},
+            pass_fds=(theirs.fileno(),),
+            work_dir=str(self.work_dir),
+            limits=Limits(max_memory_bytes=min(MAX_WORKER_BYTES, _host_bytes() * 4 // 5)),
+            uid=self.uid,
+        )
+        theirs.close()
+        # Answered when torch is imported: a spare worker does that while another is graded.
+        self.channel.send(
+            {
+                "work_dir": str(self.work_dir),
+                "device": device,
+                "threads": threads,
+                "readable": [str(ROOT / "evaluator")],
+            }
+        )
+
+    def assign(self, role: str) -> None:
+        """Waits until the process is ready and tells it which side it is."""
+        self._receive(START_TIMEOUT_S)
+        self.channel.send({"role": role})
+        self._receive(START_TIMEOUT_S)
+
+    def bind(self, groups: dict[str, tuple[Buffer, Layout]], **layout: Any) -> None:
+        """Hands over the buffers; the worker gives up its user id after opening them."""
+        fds = tuple(buffer.fd for buffer, _ in groups.values() if buffer.fd is not None)
+        described = {
+            name: {"handle": buffer.handle, "layout": layout_.to_json()}
+            for name, (buffer, layout_) in groups.items()
+        }
+        reply = self.request("bind", 60.0, fds=fds, groups=described, uid=self.uid, **layout)
+        self.isolation = str(reply["isolation"])
+
+    def request(
+        self, op: str, timeout_s: float, fds: tuple[int, ...] = (), **fields: Any
+    ) -> dict[str, Any]:
+        """One request and its reply; raises `WorkerFailed` for everything but success."""
+        try:
+            self.channel.send({"op": op, **fields}, fds)
+        except ChannelError as error:
+            raise self._failure(error) from error
+        return self._receive(timeout_s)
+
+    def _receive(self, timeout_s: float) -> dict[str, Any]:
+        try:
+            reply, _ = self.channel.receive(timeout_s)
+        except ChannelTimeout as error:
+            raise WorkerFailed("timeout", f"no answer within {timeout_s:.0f} s") from error
+        except ChannelError as error:
+            raise self._failure(error) from error
+        if reply.get("ok") is True:
+            return reply
+        kind, message = reply.get("kind"), reply.get("message")
+        if not isinstance(kind, str) or not isinstance(message, str):
+            raise WorkerFailed("protocol", "the worker's answer is no message of ours")
+        raise WorkerFailed(kind, message)
+
+    def _failure(self, error: ChannelError) -> WorkerFailed:
+        if not isinstance(error, ChannelClosed):
+            return WorkerFailed("protocol", str(error))
+        self.keeper.kill()
+        ended = self.keeper.ended_by()
+        if ended in ("memory", "processes", "disk"):
+            return WorkerFailed(ended, self.keeper.detail() or ended)
+        return WorkerFailed("died", f"its process ended: {ended or 'without a word'}")
+
+    def close(self) -> str:
+        """Ends the process and all it started, removes its folder; returns what it printed."""
+        self.keeper.kill()
+        self.channel.close()
+        output = self.keeper.output()
+        shutil.rmtree(self.work_dir, ignore_errors=True)
+        return output
+
+
+def _host_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+_spare: list[WorkerProcess] | None = None  # None: nobody asked for spares
+_SPARES = 4
+
+
+@contextmanager
+def spares(device: str) -> Iterator[None]:
+    """Within this block workers are started ahead, so that importing torch costs no one time."""
+    global _spare
+    _spare = []
+    try:
+        _refill(device)
+        yield
+    finally:
+        for worker in _spare:
+            worker.close()
+        _spare = None
+
+
+def take_worker(device: str) -> WorkerProcess:
+    """A fresh worker that has run nobody's code: a spare one where there are any."""
+    if not _spare:
+        return WorkerProcess(device)
+    worker = _spare.pop(0)
+    _refill(device)
+    return worker
+
+
+def _refill(device: str) -> None:
+    assert _spare is not None
+    while len(_spare) < _SPARES:
+        _spare.append(WorkerProcess(device))
