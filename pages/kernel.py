@@ -63,10 +63,11 @@ def kernel(evaluation_id: str) -> None:
             parts.timing_block(row, evidence, "timing")
             parts.trials_block(evidence)
         with right:
-            parts.heading("How it was measured", "Facts that travel with the row")
-            parts.facts_table(say.measurement_facts(row), "Times and errors of this evaluation")
+            if not say.never_ran(row):
+                parts.heading("How it was measured", "Facts that travel with the row")
+                parts.facts_table(say.measurement_facts(row), "Times and errors")
             parts.heading("Where it comes from")
-            parts.facts_table(say.provenance_facts(row), "Provenance of this evaluation")
+            parts.facts_table(say.provenance_facts(row), "Provenance")
         left, right = st.columns([7, 5], gap="large")
         with left:
             parts.source_block(row)

@@ -17,9 +17,10 @@ import subprocess
 import sys
 import time
 import urllib.request
+from functools import partial
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import ConsoleMessage, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = (
@@ -55,6 +56,12 @@ def wait_for(url: str, process: subprocess.Popen[bytes], limit_s: float = 60) ->
         except OSError:
             time.sleep(0.3)
     raise RuntimeError(f"{url} did not answer within {limit_s} s")
+
+
+def note_error(said: list[str], message: ConsoleMessage) -> None:
+    """Keeps what the browser's console reports as an error."""
+    if message.type == "error":
+        said.append(message.text)
 
 
 def settle(page: Page, limit_s: float = 30) -> None:
@@ -114,9 +121,7 @@ def main(out: Path, paths: tuple[str, ...]) -> int:
                     )
                     page = context.new_page()
                     said: list[str] = []
-                    page.on(
-                        "console", lambda m, said=said: m.type == "error" and said.append(m.text)
-                    )
+                    page.on("console", partial(note_error, said))
                     page.goto(base)  # once: a deep link before that has no shell
                     settle(page)
                     for path in paths:

@@ -163,7 +163,8 @@ def speedup_range(label: str, help: str | None = None) -> None:
         label,
         sorted({0.0, *SPEEDUP_STEPS, math.inf, low, high}),
         key=key,
-        format_func=lambda end: "any" if end == 0 or math.isinf(end) else f"{end:g}x",
+        # the words must differ: the slider tells its options apart by them
+        format_func=lambda end: {0.0: "any", math.inf: "no limit"}.get(end, f"{end:g}x"),
         on_change=_speedup_changed,
         args=(key,),
         help=help,

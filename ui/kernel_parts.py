@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from evaluator.contract import FlagCode
 from reach.charts import output_map, timing
 from reach.style import kernel_sentences as say
 from reach.style.candidate_source import marked_lines, origin_of
@@ -98,11 +99,12 @@ def flag_list(row: Row) -> None:
     ):
         if not flags:
             continue
-        heading(one if len(flags) == 1 else f"{len(flags)} {many}")
-        for flag in flags:
-            reason = say.capitalised(say.FLAG_REASONS[flag["code"]])
-            sentence = escape_markdown(flag["sentence"])
-            st.markdown(f":gray-badge[{flag['code']}] **{reason}.** {sentence}", width=880)
+        with st.container(gap="xsmall"):
+            heading(one if len(flags) == 1 else f"{len(flags)} {many}")
+            for flag in flags:
+                reason = say.capitalised(say.FLAG_REASONS[FlagCode(flag["code"])])
+                sentence = escape_markdown(flag["sentence"])
+                st.markdown(f":gray-badge[{flag['code']}] **{reason}.** {sentence}", width=880)
 
 
 def facts_table(facts: Sequence[tuple[str, str]], alt: str) -> None:
@@ -145,7 +147,10 @@ def source_block(row: Row) -> None:
         lines = integer(text.rstrip("\n").count("\n") + 1)
         place = f" · {origin.repository}@{origin.commit[:7]}" if origin else ""
         finding = "Its only store does not reach the rest of the output"
-        heading(finding if marked else f"The source has {lines} lines", f"{lines} lines{place}")
+        heading(
+            finding if marked else "The source, as it was graded",
+            f"{lines} lines{place} · {licence}",
+        )
         source(text, marked, height=560)
         if marked:
             st.caption("Marked: the only store to the output")
@@ -209,31 +214,33 @@ def case(row: Row, evidence: Evidence | None) -> None:
 def flag_card(card: Card, evidence: Evidence | None) -> None:
     """A flag: the strip of its example left, what happened and what it scored right."""
     row, view = card.example, output_map.choose_map(evidence) if evidence else None
-    left, right = st.columns([5, 7], gap="large", border=True)
-    with left:
-        if view:
-            st.plotly_chart(
-                output_map.strip_figure(view, mode()),
-                theme=None,
-                config=CONFIG,
-                key=f"strip-{card.code}",
-                alt=output_map.map_finding(view),
+    with st.container(border=True):
+        left, right = st.columns([5, 7], gap="large")
+        with left, st.container(gap="xsmall"):
+            if view:
+                finding = output_map.map_finding(view)
+                st.plotly_chart(
+                    output_map.strip_figure(view, mode()),
+                    theme=None,
+                    config=CONFIG,
+                    key=f"strip-{card.code}",
+                    alt=finding,
+                )
+                st.caption(finding)
+            else:
+                st.caption("No map of its output is stored.")
+        with right, st.container(gap="xsmall"):
+            badge = f":gray-badge[{card.code}] " if card.code != UNFLAGGED else ""
+            kernels = "one kernel" if len(card.rows) == 1 else f"{integer(len(card.rows))} kernels"
+            heading(card.title)
+            st.markdown(f"{badge} {kernels} · {escape_markdown(card.sentence)}")
+            score = row["benchmark_speedup"]
+            scored = f"scored it {struck(speedup(score))}" if score is not None else "passed it"
+            st.caption(
+                f"{escape_markdown(row['problem'])}, {row['precision']}, "
+                f"{escape_markdown(row['configuration'])}: the benchmark {scored}"
             )
-            st.caption(output_map.map_finding(view))
-        else:
-            st.caption("This case leaves no trace in the output: no map is stored with it.")
-    with right:
-        badge = f":gray-badge[{card.code}] " if card.code != UNFLAGGED else ""
-        kernels = "one kernel" if len(card.rows) == 1 else f"{integer(len(card.rows))} kernels"
-        heading(card.title)
-        st.markdown(f"{badge} {kernels} · {escape_markdown(card.sentence)}")
-        score = row["benchmark_speedup"]
-        scored = f"scored {struck(speedup(score))}" if score is not None else "passed"
-        st.caption(
-            f"{escape_markdown(row['problem'])}, {row['precision']}, "
-            f"{escape_markdown(row['configuration'])}: the benchmark {scored}"
-        )
-        _open(row, "Open this kernel")
+            _open(row, "Open this kernel")
 
 
 def _open(row: Row, label: str) -> None:

@@ -149,10 +149,11 @@ def picture_figure(
     annotations only know the plot area.
     """
     out = go.Figure(fig)
-    kinds = {kind for trace in out.data if (kind := trace.type)}
-    cartesian = "sankey" not in kinds
-    for trace in out.data:
-        trace.update(showlegend=False) if trace.type != "sankey" else None
+    traces: Any = out.data
+    # a flow names its nodes itself, and has no axes for the legend's empty traces
+    cartesian = all(trace.type != "sankey" for trace in traces)
+    if cartesian:
+        out.update_traces(showlegend=False)
     groups = groups or []
     if groups and cartesian:
         _legend_traces(out, groups, mode)

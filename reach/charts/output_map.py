@@ -154,14 +154,13 @@ def map_legend(view: OutputMap, mode: Mode) -> list[LegendGroup]:
     """The fills of the strip, as they occur in it."""
     verdict = palette(mode)["verdict"]
     items: list[LegendItem] = []
-    if view.right:
-        items += [
-            ("fill", verdict["correct"], "written and right"),
-            ("fill", verdict["incorrect"], "written, not right"),
-        ]
-    elif view.written:
+    if view.right and max(view.right) > NOTHING:
+        items.append(("fill", verdict["correct"], "written and right"))
+    if view.right and any(w - r > NOTHING for w, r in zip(view.written, view.right, strict=False)):
+        items.append(("fill", verdict["incorrect"], "written, not right"))
+    if not view.right:
         items.append(("fill", verdict["correct"], "written"))
-    if view.written:
+    if view.written and min(view.written) < ALL:
         items.append(("hatch", "", "never written"))
     return [(None, items)]
 
@@ -186,7 +185,7 @@ def map_frame(view: OutputMap) -> pl.DataFrame:
     )
 
 
-def _strip(fig: go.Figure, view: OutputMap, mode: Mode, row: dict[str, int]) -> None:
+def _strip(fig: go.Figure, view: OutputMap, mode: Mode, row: dict[str, Any]) -> None:
     """Hatched ground, what is written over it, what is right over that."""
     verdict, edges = palette(mode)["verdict"], list(range(view.bins + 1))
     fig.add_bar(
@@ -224,13 +223,13 @@ def _error_axis(view: OutputMap) -> tuple[list[float], list[float], list[str]]:
     held = [*known, 1.0, view.allowed or 1.0]
     low, high = math.floor(math.log10(min(held))), math.ceil(math.log10(max(held)) + 0.1)
     low = max(low, high - 12)  # an exact bin beside a wrong one: no axis of thirty decades
-    step = max(1, math.ceil((high - low) / 4))
+    step = max(1, math.ceil((high - low) / 3))
     powers = range(low, high + 1, step) if low >= 0 else range(low - low % step, high + 1, step)
     text = [f"{10.0**p:,.{max(0, -p)}f}" if -3 <= p <= 6 else f"10<sup>{p}</sup>" for p in powers]
     return [low - 0.1, high], [10.0**p for p in powers], text
 
 
-def _error(fig: go.Figure, view: OutputMap, mode: Mode, row: dict[str, int]) -> None:
+def _error(fig: go.Figure, view: OutputMap, mode: Mode, row: dict[str, Any]) -> None:
     """The error profile over the allowed line; an exact bin sits on the axis' lower end."""
     tokens = palette(mode)
     limits, ticks, words = _error_axis(view)
@@ -268,6 +267,20 @@ def _error(fig: go.Figure, view: OutputMap, mode: Mode, row: dict[str, int]) -> 
         )
 
 
+def _position_axis(fig: go.Figure, view: OutputMap, mode: Mode) -> None:
+    """The ends of the view in words; plotly hides a tick label that leaves the picture."""
+    fig.update_xaxes(range=[0, view.bins], showgrid=False, showticklabels=False)
+    whole = "one row" if view.folded else "the output"
+    for x, anchor, text in (
+        (0, "left", "first element"),
+        (1, "right", f"last of {integer(view.length)} in {whole}"),
+    ):
+        fig.add_annotation(
+            x=x, y=0, xref="paper", yref="paper", xanchor=anchor, yanchor="top", yshift=-4,
+            text=text, font={"color": palette(mode)["muted"]},
+        )  # fmt: skip
+
+
 def map_figure(view: OutputMap, mode: Mode) -> go.Figure:
     """The strip of written and right shares over the error profile, on one position axis."""
     tokens, two = palette(mode), bool(view.error)
@@ -283,9 +296,10 @@ def map_figure(view: OutputMap, mode: Mode) -> go.Figure:
         height=310 if two else 150,
         bargap=0,
         showlegend=False,
-        margin={"t": 24},
+        margin={"t": 24, "b": 26},
     )
-    top, bottom = {"row": 1, "col": 1}, {"row": 2, "col": 1}
+    top: dict[str, Any] = {"row": 1, "col": 1}
+    bottom: dict[str, Any] = {"row": 2, "col": 1}
     _strip(fig, view, mode, top)
     heads = [(1.0, "<b>Share of each bin</b>, 100 % = every element")]
     fig.update_yaxes(
@@ -294,18 +308,12 @@ def map_figure(view: OutputMap, mode: Mode) -> go.Figure:
     if two:
         _error(fig, view, mode, bottom)
         heads.append((0.48, "<b>Error</b>, times PyTorch's own at this precision, log scale"))
-        fig.update_xaxes(showticklabels=False, **top)
     for y, text in heads:
         fig.add_annotation(
             x=0, y=y, xref="paper", yref="paper", xanchor="left", yanchor="bottom", yshift=4,
             text=text,
         )  # fmt: skip
-    fig.update_xaxes(
-        range=[0, view.bins],
-        showgrid=False,
-        tickvals=[0, view.bins],
-        ticktext=["first", f"element {integer(view.length)}"],
-    )
+    _position_axis(fig, view, mode)
     ahead = view.written_ahead()
     if ahead is not None:
         edge = ahead * view.bins / view.length
@@ -324,10 +332,5 @@ def strip_figure(view: OutputMap, mode: Mode) -> go.Figure:
     _strip(fig, view, mode, {})
     fig.update_layout(showlegend=False, margin={"t": 4, "b": 24, "l": 0, "r": 0})
     fig.update_yaxes(range=[0, 1], showgrid=False, showticklabels=False)
-    fig.update_xaxes(
-        range=[0, view.bins],
-        showgrid=False,
-        tickvals=[0, view.bins],
-        ticktext=["first", f"element {integer(view.length)}"],
-    )
+    _position_axis(fig, view, mode)
     return fig

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from reach.charts.marks import figure, row_heads
-from reach.style.formats import milliseconds, significant, span, speedup_interval
+from reach.style.formats import NBSP, milliseconds, significant, span, speedup_interval
 from reach.style.swatches import LegendGroup
 from reach.style.tokens import Mode, palette, rgba
 
@@ -98,6 +98,11 @@ def log_ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [n * step for n in range(start, math.floor(high / step) + 1)]
 
 
+def _tick(value: float) -> str:
+    number, unit = milliseconds(value).split(NBSP)
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number}{NBSP}{unit}"
+
+
 def _head(values: Sequence[float]) -> str:
     if len(values) < 2:
         return f"<b>{milliseconds(values[0])}</b>"
@@ -140,7 +145,7 @@ def timing_figure(timing: Timing, mode: Mode) -> go.Figure:
         type="log",
         range=[math.log10(low), math.log10(high)],
         tickvals=ticks,
-        ticktext=[milliseconds(tick) for tick in ticks],
+        ticktext=[_tick(tick) for tick in ticks],
         title_text="Time of one call, log scale",
     )
     row_heads(fig, [(CANDIDATE, _head(timing.candidate)), (REFERENCE, _head(timing.reference))], 78)

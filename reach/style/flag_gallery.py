@@ -9,6 +9,7 @@ from typing import Any
 from evaluator.contract import FlagCode
 from reach.style.formats import count, integer
 from reach.style.kernel_sentences import FLAG_REASONS, capitalised, rejecting_flags
+from reach.style.words import escape_markdown
 
 Row = Mapping[str, Any]
 # a wrong answer inside the benchmark's tolerance needs no trick, so it has no flag of its own
@@ -43,22 +44,28 @@ def cards(rows: Sequence[Row]) -> list[Card]:
     """One card a rejecting flag code, most frequent first; a row counts for each of its flags.
 
     `rows` passed the benchmark's check and failed ours. The example is the row with the highest
-    benchmark score, among those for which the code comes first if there are any.
+    benchmark score among those that no card before shows, rows for which the code comes first
+    before others.
     """
     found: dict[str, list[tuple[bool, Row]]] = {}
     for row in rows:
         codes = [flag["code"] for flag in rejecting_flags(row)] or [UNFLAGGED]
         for place, code in enumerate(codes):
             found.setdefault(code, []).append((place == 0, row))
-    made = [
-        Card(
-            code,
-            tuple(row for _, row in entries),
-            max(entries, key=lambda entry: (entry[0], entry[1]["benchmark_speedup"] or 0.0))[1],
+    made: list[Card] = []
+    used: set[str] = set()
+    for code, entries in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+        _, example = max(
+            entries,
+            key=lambda entry: (
+                entry[1]["evaluation_id"] not in used,
+                entry[0],
+                entry[1]["benchmark_speedup"] or 0.0,
+            ),
         )
-        for code, entries in found.items()
-    ]
-    return sorted(made, key=lambda card: (-len(card.rows), card.code))
+        used.add(example["evaluation_id"])
+        made.append(Card(code, tuple(row for _, row in entries), example))
+    return made
 
 
 def gallery_headline(rows: Sequence[Row], shown: Sequence[Card]) -> tuple[str, str]:
@@ -70,8 +77,10 @@ def gallery_headline(rows: Sequence[Row], shown: Sequence[Card]) -> tuple[str, s
             "here, one card a reason. Among the rows stored so far there is none.",
         )
     kernels = "One kernel" if len(rows) == 1 else f"{integer(len(rows))} kernels"
-    first = shown[0]
-    most = f"; {first.code} is the most frequent reason" if first.code != UNFLAGGED else ""
+    first, leads = shown[0], len(shown) == 1 or len(shown[0].rows) > len(shown[1].rows)
+    most = ""
+    if leads and first.code != UNFLAGGED:
+        most = f"; {escape_markdown(first.code)} is the most frequent reason"
     own = sum(row["configuration_kind"] == "adversarial" for row in rows)
     made = (
         f" {capitalised(count(own, len(rows)))} were written on purpose to attack the check."

@@ -225,10 +225,11 @@ def our_judge(row: Row, evidence: Mapping[str, Any] | None) -> tuple[str, list[s
 
 
 def measurement_facts(row: Row) -> list[tuple[str, str]]:
-    """Times and errors as pairs of name and value (Markdown); missing ones are dashes."""
+    """Times and errors as pairs of name and value (Markdown). A time that was not taken says so;
+    what does not exist for this verdict is left out."""
 
     def timed(value: float | None) -> str:
-        return milliseconds(value)
+        return "– not measured" if value is None else milliseconds(value)
 
     invalid = "" if is_valid(row) else ", invalid"
     candidate = row["candidate_ms"]
@@ -236,24 +237,27 @@ def measurement_facts(row: Row) -> list[tuple[str, str]]:
     measured = speedup_interval(row["speedup"], row["speedup_low"], row["speedup_high"])
     if row["speedup"] is not None and not is_valid(row):
         measured, versus = struck(speedup(row["speedup"])), None
-    return [
+    clock = _CLOCKS.get(row["time_kind"])
+    facts = [
         ("Candidate", timed(candidate) + (invalid if candidate is not None else "")),
         ("PyTorch eager", timed(row["reference_ms"])),
         ("torch.compile", timed(row["compiled_ms"])),
         ("Floor of bytes and FLOPs", timed(row["floor_ms"])),
         ("Speedup, 95 % CI", measured),
         ("Over torch.compile", speedup(versus)),
-        ("Clock", _CLOCKS.get(row["time_kind"], MISSING)),
+        ("Clock", clock or MISSING),
         ("Written", share(row["written_fraction"])),
         ("Right", share(row["right_fraction"])),
         ("Error ÷ PyTorch's own", multiple(row["error_ratio"])),
         ("Relative L2 error", scientific_plain(row["relative_l2"])),
         ("Oracle", escape_markdown(row["oracle"]) if row["oracle"] else MISSING),
     ]
+    return [(name, value) for name, value in facts if value != MISSING]
 
 
 def provenance_facts(row: Row) -> list[tuple[str, str]]:
-    """Where, when and with what the row was made, as pairs of name and value (Markdown)."""
+    """Where, when and with what the row was made, as pairs of name and value (Markdown), without
+    what was not recorded."""
     unset = MISSING
 
     def said(*values: Any) -> str:
@@ -263,7 +267,7 @@ def provenance_facts(row: Row) -> list[tuple[str, str]]:
     problem = f"{row['suite']}, {row['problem_version']}"
     if row["scale_factor"] != 1:
         problem += f", scaled by {row['scale_factor']:g}"
-    return [
+    facts = [
         ("Device", said(row["device"])),
         ("Driver, CUDA", said(row["driver"], row["cuda"])),
         ("torch, Triton", said(row["torch"], row["triton"])),
@@ -274,10 +278,10 @@ def provenance_facts(row: Row) -> list[tuple[str, str]]:
         ("Built in", seconds(row["compile_s"])),
         ("Problem", said(problem)),
         ("Campaign", said(row["campaign"])),
-        ("Sample", integer(row["sample"])),
         ("Source", f"`sha256 {sha[:12]}`" if sha else unset),
         ("Licence", said(row["licence"])),
     ]
+    return [(name, value) for name, value in facts if value != unset]
 
 
 def trial_rows(evidence: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -289,7 +293,7 @@ def trial_rows(evidence: Mapping[str, Any]) -> list[dict[str, str]]:
         right = trial.get("right_fraction")
         result = "passed" if trial["passed"] else "failed"
         if right is not None and right < 1:
-            result += f", {share(right)} right"
+            result += f", {share(right)} right" if right else ", none right"
         name = str(trial["name"]).replace("_", " ")
         rows.append(
             {

@@ -82,7 +82,7 @@ def legend_html(groups: Sequence[LegendGroup], mode: Mode) -> str:
 def three_marks_html(mode: Mode, text: str) -> str:
     """The footer: `text`, then the three provenance marks drawn as shapes."""
     ink, muted = palette(mode)["ink"], palette(mode)["muted"]
-    marks = (
+    marks: tuple[tuple[Swatch, str], ...] = (
         ("ours", "measured here"),
         ("paper", "<i>the paper</i> (arXiv 2609.21058)"),
         ("claim", "“a publisher’s claim”, not checked"),
