@@ -2,7 +2,7 @@
 
 Stands for the watch history that YouTube's network averages (Covington et al., RecSys 2016,
 doi:10.1145/2959100.2959190). 524,288 indices in 16,384 bags: the total is fixed, the bags' ends are
-sorted uniform cuts, so lengths are about exponential with mean 32 and some 3 % are empty. Indices
+sorted uniform cuts, so lengths are about exponential with mean 32 and some 1.5 % are empty. Indices
 are Zipf with exponent 1.05. Bound by the bandwidth of row gathers, part of them from cache, and by
 the uneven lengths. Repeatable in eager mode: no atomics.
 """

@@ -3,7 +3,7 @@
 Stands for pooling over the jagged tensors of TorchRec (Ivchenko et al., RecSys 2022,
 doi:10.1145/3523227.3547387): histories of different lengths, stored without padding. 409,600 rows
 in 8,192 segments: the total is fixed, the ends are sorted uniform cuts, so lengths are about
-exponential with mean 50 and some 2 % are empty; an empty segment gives zeros in both halves. Rows
+exponential with mean 50 and some 1 % are empty; an empty segment gives zeros in both halves. Rows
 are drawn standard normal. Sums are accumulated in float32 at least. Bound by reading the rows once
 and by the uneven lengths. Repeatable in eager mode: each segment is added up in order, no atomics.
 """
