@@ -72,6 +72,39 @@ CASES: dict[str, list[Case]] = {
         ([], lambda: [spread(31, 31), torch.randint(2, (31,)) * 2.0 - 1.0]),
         ([], lambda: [spread(70, 5003), torch.randint(2, (5003,)) * 2.0 - 1.0]),
     ],
+    "01_EmbeddingBag_sum": [([50, 24], lambda: [torch.randint(50, (5, 70))])],
+    "02_EmbeddingBag_mean_variable_bags": [
+        ([50, 24], lambda: [torch.randint(50, (83,)), torch.tensor([0, 0, 3, 70, 82, 83])])
+    ],
+    "03_EmbeddingBag_per_sample_weights": [
+        ([50, 150], lambda: [torch.randint(50, (5, 70)), spread(5, 70)])
+    ],
+    "04_EmbeddingBag_26_tables": [
+        ([[7, 3, 11], 24], lambda: [torch.randint(3, (3, 5, 9))]),
+        ([[70, 30, 90], 64], lambda: [torch.randint(30, (3, 2, 40))]),
+    ],
+    "05_Quotient_remainder_embedding": [([1000, 30, 24], lambda: [torch.randint(1000, (5, 70))])],
+    "06_Dot_interaction": [case([], (5, 24), (5, 6, 24)), case([], (3, 150), (3, 26, 150))],
+    "08_FM_second_order": [case([], (5, 7, 9), (5, 7)), case([], (3, 70, 40), (3, 70))],
+    "10_Jagged_segment_pooling": [
+        ([], lambda: [spread(83, 24), torch.tensor([0, 0, 3, 70, 82, 83])])
+    ],
+    "11_In_batch_softmax_loss": [
+        case([0.3], (70, 24), (70, 24), (70,)),
+        case([0.1], (150, 140), (150, 140), (150,)),
+    ],
+    "12_Rowwise_Adagrad_update": [
+        (
+            [0.1, 1e-8],
+            lambda: [
+                spread(30, 24),
+                torch.rand(30),
+                torch.tensor([2, 3, 17, 29]),
+                spread(40, 24),
+                torch.tensor([0, 1, 3, 30, 40]),
+            ],
+        )
+    ],
 }
 for _reduction in (
     "47_Sum_reduction_over_a_dimension",
