@@ -1,10 +1,10 @@
 """A worker locks itself in, layer by layer, as far as the host allows, and says how far it got.
 
-Order, and why: `enter` (limits, no_new_privs, Landlock, seccomp) while the process has one thread
-and before torch is imported, because Landlock holds only for the calling thread and what it
-starts; then torch, CUDA and the judge's buffers; `drop_privileges` last, because CUDA handles
-cannot be opened under another user, and that call reaches every thread. Code that is not ours
-must run only after it.
+Order, and why: `enter` (limits, no_new_privs, capabilities, Landlock, seccomp) while the process
+has one thread and before torch is imported, because most of it holds only for the calling thread
+and what it starts; then torch, CUDA and the judge's buffers; `drop_privileges` last, because CUDA
+handles cannot be opened under another user, and that call reaches every thread. Code that is not
+ours must run only after it.
 
 A level is a string of words, stored with each row: "landlock7+seccomp+uid" is everything (7 is the
 kernel's Landlock version), "rlimits only" is nothing but limits. "uid(read)" stands where the
@@ -109,6 +109,7 @@ def enter(policy: Policy, capabilities: Capabilities | None = None) -> str:
             uid, readable = privileges.try_other_user((*policy.read_only, *folders))
         _limit(policy)
         privileges.prctl(_PR_SET_NO_NEW_PRIVS, 1)
+        privileges.shed_powers()
         pinned = _apply_landlock(policy, offered.landlock) if offered.landlock else None
         if offered.seccomp:
             seccomp_filter.install(_filter(offered.landlock))

@@ -1,4 +1,8 @@
-"""Giving up root: becoming another user for good, in every thread of the process.
+"""Giving up root: first most of its powers, then the user itself, in every thread, for good.
+
+A root that may do anything looks past other layers (the kernel lets it read any process's
+environment, Landlock or not), so `shed_powers` comes early and `become` when it can. What is kept
+in between is what changing the user takes, and reaching the work folder, which is the later user's.
 
 Python often lives where only its owner can walk (a version manager below a home folder). Such a
 worker would lose its own libraries with its user id; it may then keep one capability, to read
@@ -17,7 +21,7 @@ FIRST_UID, LAST_UID = 61184, 65519
 
 _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS = 4, 8
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 47, 2
-_CAP_DAC_READ_SEARCH = 2
+_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH, _CAP_SETGID, _CAP_SETUID = 1, 2, 6, 7
 _CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -60,6 +64,18 @@ def try_other_user(paths: Iterable[str], uid: int = FIRST_UID) -> tuple[bool, bo
     return b"u" in answer, b"r" in answer
 
 
+def shed_powers() -> None:
+    """Gives up every capability but those for changing the user and for reading its files.
+
+    Of the calling thread and what it starts; with no_new_privs exec does not bring them back.
+    Without effect for a process that has none.
+    """
+    with open("/proc/thread-self/status", encoding="ascii") as status:
+        permitted = next(line.split()[1] for line in status if line.startswith("CapPrm:"))
+    kept = (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH, _CAP_SETGID, _CAP_SETUID)
+    _keep_only(int(permitted, 16) & sum(1 << capability for capability in kept))
+
+
 def become(uid: int, gid: int, *, keep_reading: bool) -> None:
     """Changes user and group in all threads; with `keep_reading` the calling thread, and what it
     starts, keeps CAP_DAC_READ_SEARCH.
@@ -71,7 +87,8 @@ def become(uid: int, gid: int, *, keep_reading: bool) -> None:
         prctl(_PR_SET_KEEPCAPS, 1)
     _change(uid, gid)
     if keep_reading:
-        _keep_only(_CAP_DAC_READ_SEARCH)
+        _keep_only(1 << _CAP_DAC_READ_SEARCH, inheritable=True)
+        prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_DAC_READ_SEARCH)
         prctl(_PR_SET_KEEPCAPS, 0)
     for thread in os.listdir("/proc/self/task"):
         with open(f"/proc/self/task/{thread}/status", encoding="ascii") as status:
@@ -86,12 +103,10 @@ def _change(uid: int, gid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def _keep_only(capability: int) -> None:
-    """Reduces this thread to one capability, and lets it survive exec (the compiler)."""
+def _keep_only(mask: int, *, inheritable: bool = False) -> None:
+    """Reduces this thread's capabilities to `mask`; inheritable ones can survive exec."""
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
-    mask = 1 << capability
-    data = struct.pack("=6I", mask, mask, mask, 0, 0, 0)  # effective, permitted, inheritable
+    data = struct.pack("=6I", mask, mask, mask if inheritable else 0, 0, 0, 0)
     if _libc.capset(header, data) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"capset: {os.strerror(code)}")
-    prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability)
