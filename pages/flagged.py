@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reach.style.flag_gallery import cards, gallery_headline
-from ui import kernel_parts as parts
+from ui import flagged_parts as parts
 from ui.data import store
 from ui.shell import link, page
 
@@ -13,6 +13,8 @@ with page(*gallery_headline(rows, shown)):
     opening = store().partial_write_case()
     if opening:
         parts.case(opening, store().evidence(opening["evaluation_id"]))
+    if shown:
+        parts.gallery_heading(shown)
     for card in shown:
         parts.flag_card(card, store().evidence(card.example["evaluation_id"]))
     if not rows:

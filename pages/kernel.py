@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from reach.store import Filter, Sort
+from reach.store import SORTABLE, Filter, Sort
+from reach.style import kernel_facts as facts
 from reach.style import kernel_sentences as say
 from reach.style.formats import count
 from ui import kernel_parts as parts
@@ -32,7 +33,7 @@ def kernel(evaluation_id: str) -> None:
         return
     evidence = store().evidence(evaluation_id)
     query = {key: st.query_params.get_all(key) for key in st.query_params if key != "id"}
-    chosen, sort = Filter.from_query(query), Sort.from_query(query, row)
+    chosen, sort = Filter.from_query(query), Sort.from_query(query, SORTABLE)
     place = store().neighbours(evaluation_id, chosen, sort) or store().neighbours(evaluation_id)
     actions = [
         Action(label, icon, open_neighbour, (other,), shortcut)
@@ -53,25 +54,24 @@ def kernel(evaluation_id: str) -> None:
         deck_width=1200,
     ):
         parts.judges(row, evidence)
-        if say.never_ran(row):
+        if row["message"]:
             parts.message_block(row)
-        else:
+        if not say.never_ran(row):
             parts.output_block(row, evidence, "output-map")
         parts.flag_list(row)
         left, right = st.columns([7, 5], gap="large")
         with left:
-            parts.timing_block(row, evidence, "timing")
-            parts.trials_block(evidence)
+            if not say.never_ran(row):
+                parts.timing_block(row, evidence, "timing")
+            if not say.never_ran(row) or (evidence or {}).get("trials"):
+                parts.trials_block(evidence)
+            parts.source_block(row)
         with right:
             if not say.never_ran(row):
                 parts.heading("How it was measured", "Facts that travel with the row")
-                parts.facts_table(say.measurement_facts(row), "Times and errors")
+                parts.facts_table(facts.measurement_facts(row), "Times and errors")
             parts.heading("Where it comes from")
-            parts.facts_table(say.provenance_facts(row), "Provenance")
-        left, right = st.columns([7, 5], gap="large")
-        with left:
-            parts.source_block(row)
-        with right:
+            parts.facts_table(facts.provenance_facts(row), "Provenance")
             parts.siblings_block(row, store().siblings(evaluation_id))
 
 

@@ -68,6 +68,7 @@ def chart(
             on_select=on_select,
             **({} if on_select == "ignore" else {"selection_mode": selection_mode}),
         )
+        name = key.split(".")[0]  # what follows the dot only tells apart redraws of one chart
         picture = partial(
             exporting.picture_figure,
             figure,
@@ -86,11 +87,11 @@ def chart(
             gap="small",
         ):
             st.caption(source, width="content")
-            _export_menu(picture, data, key)
+            _export_menu(picture, data, key, name)
     return state
 
 
-def _export_menu(picture: partial[go.Figure], data: pl.DataFrame, key: str) -> None:
+def _export_menu(picture: partial[go.Figure], data: pl.DataFrame, key: str, name: str) -> None:
     """Downloads are made when they are clicked, so an unopened menu costs nothing."""
     reason = exporting.unavailable_reason()
     with st.popover("Export", icon=":material/download:", type="tertiary", key=f"export-{key}"):
@@ -106,7 +107,7 @@ def _export_menu(picture: partial[go.Figure], data: pl.DataFrame, key: str) -> N
                 st.download_button(
                     label,
                     data=partial(_render, picture, kind),
-                    file_name=f"kernel-reach-{key}.{kind}",
+                    file_name=f"kernel-reach-{name}.{kind}",
                     mime=_MIME[kind],
                     key=f"export-{key}-{kind}",
                     on_click="ignore",
@@ -115,7 +116,7 @@ def _export_menu(picture: partial[go.Figure], data: pl.DataFrame, key: str) -> N
         st.download_button(
             "Data as CSV",
             data=data.write_csv,
-            file_name=f"kernel-reach-{key}.csv",
+            file_name=f"kernel-reach-{name}.csv",
             mime="text/csv",
             key=f"export-{key}-csv",
             on_click="ignore",

@@ -10,12 +10,19 @@ import streamlit as st
 
 from evaluator.contract import FlagCode
 from reach.charts import output_map, timing
+from reach.charts.output_view import choose_view, view_finding, view_frame, view_units
 from reach.style import kernel_sentences as say
 from reach.style.candidate_source import marked_lines, origin_of
-from reach.style.flag_gallery import UNFLAGGED, Card
-from reach.style.formats import MISSING, count, day, integer, speedup, speedup_interval
-from reach.style.templates import CONFIG
-from reach.style.words import escape_markdown, struck, verdict_badge
+from reach.style.formats import (
+    MISSING,
+    count,
+    counted_word,
+    day,
+    integer,
+    speedup_interval,
+)
+from reach.style.kernel_facts import trial_rows
+from reach.style.words import capitalised, escape_markdown, verdict_badge
 from ui.blocks import chart, heading
 from ui.shell import link, mode
 from ui.source import message, source
@@ -41,20 +48,20 @@ def judges(row: Row, evidence: Evidence | None) -> None:
 
 def output_block(row: Row, evidence: Evidence | None, key: str) -> None:
     """Where the output is written and right, over the error; or why there is no such picture."""
-    view = output_map.choose_map(evidence) if evidence else None
+    view = choose_view(evidence) if evidence else None
     if view is None:
         heading("No map of the output is stored")
         st.markdown(_no_map(row, evidence))
         return
     trials = len((evidence or {}).get("trials") or [])
-    counted = f", {integer(trials)} checked calls" if trials else ""
+    counted = f", {counted_word(trials, 'checked call')}" if trials else ""
     chart(
         output_map.map_figure(view, mode()),
-        output_map.map_finding(view),
-        output_map.map_units(view),
+        view_finding(view),
+        view_units(view),
         key=key,
         source=f"Measured here{counted}, {row['device']}, {day(row['started_at'])}",
-        data=output_map.map_frame(view),
+        data=view_frame(view),
         groups=output_map.map_legend(view, mode()),
         export_left=64,
     )
@@ -102,7 +109,7 @@ def flag_list(row: Row) -> None:
         with st.container(gap="xsmall"):
             heading(one if len(flags) == 1 else f"{len(flags)} {many}")
             for flag in flags:
-                reason = say.capitalised(say.FLAG_REASONS[FlagCode(flag["code"])])
+                reason = capitalised(say.FLAG_REASONS[FlagCode(flag["code"])])
                 sentence = escape_markdown(flag["sentence"])
                 st.markdown(f":gray-badge[{flag['code']}] **{reason}.** {sentence}", width=880)
 
@@ -115,7 +122,7 @@ def facts_table(facts: Sequence[tuple[str, str]], alt: str) -> None:
 
 def trials_block(evidence: Evidence | None) -> None:
     """The checked calls, one row each; long lists scroll."""
-    rows = say.trial_rows(evidence) if evidence else []
+    rows = trial_rows(evidence) if evidence else []
     if not rows:
         heading("No checked call is stored")
         return
@@ -130,12 +137,9 @@ def trials_block(evidence: Evidence | None) -> None:
 
 
 def message_block(row: Row) -> None:
-    """What the compiler or the interpreter said, where a candidate never produced a result."""
-    heading(
-        f"What it said: {say.verdict_word(row['verdict'])}",
-        "The end of the message, as it came",
-    )
-    message(row["message"] or "", label="Message of the failed run")
+    """What the compiler, the interpreter or the judge said, as it came."""
+    heading("What was reported when it was run", "The message as it came, shortened")
+    message(row["message"], label="Message of the run")
 
 
 def source_block(row: Row) -> None:
@@ -155,17 +159,19 @@ def source_block(row: Row) -> None:
         if marked:
             st.caption("Marked: the only store to the output")
         return
-    heading("The source is its publisher's, and is not copied here", licence.capitalize())
+    if not row["source_url"]:
+        heading("The source is not stored with this row")
+        st.caption(f"sha256 of the graded text: {row['source_sha256'] or MISSING}")
+        return
+    heading("The source is its publisher's, and is not copied here", capitalised(licence))
     if origin:
         st.markdown(
             f"`{origin.path}` in [{escape_markdown(origin.repository)}]"
             f"(https://{origin.repository}) at commit `{origin.commit[:12]}`. To read it:"
         )
         message(origin.command, label="Command that prints the source")
-    elif row["source_url"]:
-        st.markdown(f"It is at {row['source_url']}")
     else:
-        st.markdown("No address was stored with this row.")
+        st.markdown(f"It is at {row['source_url']}")
     st.caption(f"sha256 of the graded text: {row['source_sha256'] or MISSING}")
 
 
@@ -199,49 +205,3 @@ def siblings_block(row: Row, siblings: pl.DataFrame) -> None:
         {"problem": row["problem"], "precision": row["precision"]},
         ":material/arrow_forward:",
     )
-
-
-def case(row: Row, evidence: Evidence | None) -> None:
-    """One kernel in full width: its verdict, both judges, its output; the rest is on its page."""
-    with st.container(gap="xsmall"):
-        heading(say.headline(row))
-        st.markdown(say.badges(row))
-    judges(row, evidence)
-    output_block(row, evidence, "case-map")
-    _open(row, "Timing, source and every checked call of this kernel")
-
-
-def flag_card(card: Card, evidence: Evidence | None) -> None:
-    """A flag: the strip of its example left, what happened and what it scored right."""
-    row, view = card.example, output_map.choose_map(evidence) if evidence else None
-    with st.container(border=True):
-        left, right = st.columns([5, 7], gap="large")
-        with left, st.container(gap="xsmall"):
-            if view:
-                finding = output_map.map_finding(view)
-                st.plotly_chart(
-                    output_map.strip_figure(view, mode()),
-                    theme=None,
-                    config=CONFIG,
-                    key=f"strip-{card.code}",
-                    alt=finding,
-                )
-                st.caption(finding)
-            else:
-                st.caption("No map of its output is stored.")
-        with right, st.container(gap="xsmall"):
-            badge = f":gray-badge[{card.code}] " if card.code != UNFLAGGED else ""
-            kernels = "one kernel" if len(card.rows) == 1 else f"{integer(len(card.rows))} kernels"
-            heading(card.title)
-            st.markdown(f"{badge} {kernels} · {escape_markdown(card.sentence)}")
-            score = row["benchmark_speedup"]
-            scored = f"scored it {struck(speedup(score))}" if score is not None else "passed it"
-            st.caption(
-                f"{escape_markdown(row['problem'])}, {row['precision']}, "
-                f"{escape_markdown(row['configuration'])}: the benchmark {scored}"
-            )
-            _open(row, "Open this kernel")
-
-
-def _open(row: Row, label: str) -> None:
-    link("kernel", label, {"id": row["evaluation_id"]}, ":material/arrow_forward:")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.contract import FlagCode
-from reach.style.formats import count, integer
-from reach.style.kernel_sentences import FLAG_REASONS, capitalised, rejecting_flags
-from reach.style.words import escape_markdown
+from reach.style.formats import count, counted_word
+from reach.style.kernel_sentences import FLAG_REASONS, rejecting_flags
+from reach.style.words import capitalised, escape_markdown
 
 Row = Mapping[str, Any]
 # a wrong answer inside the benchmark's tolerance needs no trick, so it has no flag of its own
@@ -76,7 +76,7 @@ def gallery_headline(rows: Sequence[Row], shown: Sequence[Card]) -> tuple[str, s
             "Kernels that the benchmark's check calls correct and our judge does not would stand "
             "here, one card a reason. Among the rows stored so far there is none.",
         )
-    kernels = "One kernel" if len(rows) == 1 else f"{integer(len(rows))} kernels"
+    kernels = capitalised(counted_word(len(rows), "kernel"))
     first, leads = shown[0], len(shown) == 1 or len(shown[0].rows) > len(shown[1].rows)
     most = ""
     if leads and first.code != UNFLAGGED:

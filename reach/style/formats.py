@@ -25,6 +25,11 @@ def count(part: int, whole: int) -> str:
     return f"{part:,} of {whole:,}"
 
 
+def counted_word(number: int, noun: str) -> str:
+    """1,024 kernels, one kernel; for nouns that take an s."""
+    return f"one {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def significant(value: float | None, digits: int = 3) -> str:
     """`value` with that many significant digits and no exponent: 1.24, 12.4, 124, 1,240, 0.0124."""
     if value is None or not math.isfinite(value):

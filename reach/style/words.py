@@ -22,6 +22,11 @@ def escape_markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", text)
 
 
+def capitalised(text: str) -> str:
+    """`text` with a capital first letter and the rest untouched."""
+    return text[:1].upper() + text[1:]
+
+
 def verdict_group(verdict: str) -> str:
     """The colour group of a verdict; everything that never produced a result is `failed`."""
     return verdict if verdict in VERDICT_GROUPS else "failed"
