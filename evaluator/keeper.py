@@ -106,8 +106,10 @@ class Keeper:
                 `free_uid()`: whatever runs under it is killed in the end. None: it stays.
 
         Raises:
-            KeeperError: `uid` is not one of ours, or has a worker already.
+            KeeperError: `uid` is not one of ours or has a worker already; no such `work_dir`.
         """
+        if not os.path.isdir(work_dir):
+            raise KeeperError(f"there is no folder {work_dir}")
         lock = None
         if uid is not None:
             if not FIRST_UID <= uid <= LAST_UID:
