@@ -118,19 +118,19 @@ def table(view: filters.View, shown: int) -> None:
         height="content",
         alt="Evaluations that match the filters; choosing one opens it",
         column_config={
-            "Problem": column.TextColumn(width=190, pinned=True),
-            "Our verdict": column.MultiselectColumn(options=words, color=fills, width=116),
-            "Benchmark says": column.TextColumn(width=124, help="KernelBench's own check"),
+            "Problem": column.TextColumn(width=164, pinned=True),
+            "Our verdict": column.MultiselectColumn(options=words, color=fills, width=112),
+            "Benchmark says": column.TextColumn(width=116, help="KernelBench's own check"),
             "Speedup": column.NumberColumn(
-                format="%.2fx", width=76, help="Over PyTorch eager; only where correct"
+                format="%.2fx", width=70, help="Over PyTorch eager; only where correct"
             ),
-            "95 % CI": column.TextColumn(width=92, alignment="right"),
+            "95 % CI": column.TextColumn(width=84, alignment="right"),
             "Flags": column.MultiselectColumn(
-                options=say.FLAG_CODES, color=flag_chip(mode()), width=170
+                options=say.FLAG_CODES, color=flag_chip(mode()), width=140
             ),
-            "Configuration": column.TextColumn(width=150),
-            "Precision": column.TextColumn(width=72),
-            "Verified": column.TextColumn(width=68, help="Faster in two independent runs"),
+            "Configuration": column.TextColumn(width=132),
+            "Precision": column.TextColumn(width=66),
+            "Verified": column.TextColumn(width=64, help="Faster in two independent runs"),
             "Written": column.TextColumn(width=70, alignment="right", help="Share of the output"),
             "Graded": column.TextColumn(width=92),
         },
@@ -156,7 +156,7 @@ def no_match(view: filters.View) -> None:
         return
     st.markdown(say.excluded_sentence(worst))
     st.button(
-        f"Remove {worst.value}",
+        f"Remove {say.filter_label(worst.field, worst.value)}",
         icon=":material/close:",
         on_click=filters.show_filter,
         args=(worst.without,),
@@ -169,7 +169,9 @@ matching, total = store().count(view.filter), store().count()
 sidebar(view)
 with page(
     say.evaluations_headline(matching, total, store().by_configuration(view.filter)),
-    "Click a bar or a row. The address keeps the whole view: copy it to share what you see.",
+    "Click a bar or a row. The address keeps the whole view: copy it to share what you see."
+    if matching
+    else None,
 ):
     damaged_files()
     filters.search("Search problem, configuration, flag or message", "softmax partial_write")

@@ -6,8 +6,9 @@ is None with its reason, never a guess.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -15,7 +16,8 @@ from evaluator.contract import CONFIGURATION_KINDS
 from reach.findings import wilson
 from reach.published import Published, PublishedValue
 from reach.store import Filter
-from reach.style.formats import MISSING, NBSP, count, integer, share
+from reach.style.formats import MISSING, NBSP, count, integer, share, span, speedup
+from reach.style.words import PAPER_SOURCE, escape_markdown, struck, verdict_word
 
 # Our own rows that carry the argument: shipped, and not made to fool a check.
 SHIPPED = Filter(
@@ -83,14 +85,14 @@ def best_of_kind(shares: Sequence[CorrectShare], kind: str) -> CorrectShare | No
 
 
 def share_finding(shares: Sequence[CorrectShare], paper: Published) -> str:
-    """How many configurations reach the paper's best open-weights share."""
+    """How many models' configurations exceed the paper's best open-weights share. Ours (in-house)
+    are no model's and not counted."""
     bar = paper["open_weights_best_correct_share"].number
-    if not shares:
-        return "No configuration has a pass rate measured here yet"
-    above = sum(item.share > bar for item in shares)
-    return (
-        f"{count(above, len(shares))} configurations solve more than *{share(bar)}* of the problems"
-    )
+    models = [item for item in shares if item.kind != "in_house"]
+    if not models:
+        return "No model's pass rate is measured here yet"
+    above = sum(item.share > bar for item in models)
+    return f"{count(above, len(models))} configurations solve more than *{as_published(bar)}*"
 
 
 def speedup_finding(best: pl.DataFrame, problems: int) -> str:
@@ -120,8 +122,8 @@ class Step:
     """One figure of the paper beside ours.
 
     `paper` and `ours` are in percent (for an axis), the texts are how they are written; `ours` is
-    None where nothing was measured here, and `reason` then says why. `status` is how the paper's
-    value reached us.
+    None where nothing was measured here, and `reason` then says why; `detail` is a line for the
+    hover. `status` is how the paper's value reached us.
     """
 
     name: str
@@ -131,6 +133,7 @@ class Step:
     ours: float | None = None
     ours_text: str = MISSING
     reason: str = ""
+    detail: str = ""
 
 
 NO_FRONTIER = "no frontier model's candidate graded here yet"
@@ -139,13 +142,12 @@ NO_WORKLOAD = "no workload profiled here yet"
 
 
 def as_published(value: float) -> str:
-    """A published share with the digits it was published with: 8.63 %, not 8.6 %."""
-    text = f"{100 * value:.2f}".rstrip("0")
-    return f"{text}0{NBSP}%" if text.endswith(".") else f"{text}{NBSP}%"
+    """A published share with the digits it was published with: 8.63 %, 86 %."""
+    return f"{100 * value:.2f}".rstrip("0").rstrip(".") + f"{NBSP}%"
 
 
 def _about(value: float) -> str:
-    return f"about {100 * value:g}{NBSP}%"
+    return f"about {as_published(value)}"
 
 
 def _share_step(name: str, paper: Published, key: str, ours: CorrectShare | None, why: str) -> Step:
@@ -155,7 +157,13 @@ def _share_step(name: str, paper: Published, key: str, ours: CorrectShare | None
     if ours is None:
         return Step(name, 100 * value.number, written, value.status, reason=why)
     return Step(
-        name, 100 * value.number, written, value.status, 100 * ours.share, share(ours.share)
+        name,
+        100 * value.number,
+        written,
+        value.status,
+        100 * ours.share,
+        share(ours.share),
+        detail=f"{share(ours.share_as_given)} at the shipped shapes, as published shares count",
     )
 
 
@@ -262,3 +270,130 @@ def missing_reasons(steps: Sequence[Step]) -> str:
     """The reasons behind the dashes of `steps`, each once; empty where there is no dash."""
     reasons = dict.fromkeys(step.reason for step in steps if step.ours is None)
     return "; ".join(reasons)
+
+
+def paper_shares(paper: Published) -> list[tuple[str, float]]:
+    """The paper's correct shares in percent, one row each."""
+    return [
+        ("The paper: frontier", 100 * paper["frontier_correct_share"].number),
+        ("The paper: best open weights", 100 * paper["open_weights_best_correct_share"].number),
+    ]
+
+
+def shares_frame(shares: Sequence[CorrectShare]) -> pl.DataFrame:
+    """Correct shares as a table for download; shares in [0, 1]."""
+    return pl.DataFrame(
+        [
+            {
+                "configuration": item.configuration,
+                "kind": item.kind,
+                "precision": item.precision,
+                "correct": item.correct,
+                "tried": item.tried,
+                "share": item.share,
+                "share_low": item.interval[0],
+                "share_high": item.interval[1],
+                "share_as_given": item.share_as_given,
+            }
+            for item in shares
+        ]
+    )
+
+
+def left_out_sentence(table: pl.DataFrame) -> str:
+    """Which configurations a pass rate leaves out, to follow a units line; empty if none."""
+    names = sorted(SURVIVORS_ONLY & set(table["configuration"]))
+    if not names:
+        return ""
+    return f" · without {escape_markdown(', '.join(names))}, which lists survivors only"
+
+
+TRIED_COLUMNS = ("suite", "problem", "problem_version", "precision", "valid_speedup")
+
+
+def problems_by_precision(rows: pl.DataFrame) -> dict[str, int]:
+    """How many problems were tried at each precision that has a speedup; `rows` holds
+    TRIED_COLUMNS. The precision with most speedups first."""
+    timed = rows.group_by("precision").agg(
+        problems=pl.struct("suite", "problem", "problem_version").n_unique(),
+        speedups=pl.col("valid_speedup").count(),
+    )
+    timed = timed.filter(pl.col("speedups") > 0)
+    timed = timed.sort("speedups", "precision", descending=[True, False])
+    return dict(zip(timed["precision"], timed["problems"], strict=True))
+
+
+def speedup_units(found: int, drawn: int, precision: str) -> str:
+    """What the speedup chart shows, and how many of the problems with a correct kernel."""
+    some = f"the {drawn} fastest of {found:,} problems" if found > drawn else f"{found:,} problems"
+    return (
+        f"Best correct kernel of each problem over PyTorch eager, 95 % CI, log scale · {precision} "
+        f"· {some}"
+    )
+
+
+def case_label(case: Mapping[str, Any]) -> str:
+    """The link to the partial-write case: what the benchmark scored, and our verdict."""
+    score = struck(speedup(case["benchmark_speedup"]))
+    return f"The clearest case: {score}, {verdict_word(case['verdict'])}"
+
+
+def overview_deck(paper: Published) -> str:
+    """What the page does, and how to tell the paper's numbers from ours."""
+    return (
+        "Most kernels are right, fewer are faster, and most of a real workload's time is in "
+        "vendor libraries that they do not replace. Numbers in *italics* are the paper's "
+        f"([{PAPER_SOURCE}]({paper.url})), measured on an {paper.gpu.split(',')[0]} at "
+        f"{paper.precision}; upright ones are ours."
+    )
+
+
+WORDS = {
+    "level1_problems_scored": "Level-1 problems scored",
+    "frontier_correct_share": "Frontier model: correct",
+    "frontier_verified_speedups": "Frontier model: verified faster",
+    "open_weights_best_correct_share": "Best open weights: correct",
+    "open_weights_best_verified_speedups": "Best open weights: verified faster",
+    "addressable_fraction_max": "In reach, recommender",
+    "addressable_fraction_min": "In reach, least of seven workloads",
+    "addressable_fraction_transformers": "In reach, transformers",
+    "transformer_library_share": "Transformers: GEMM and attention libraries",
+    "dlrm_bench_end_to_end_projection": "Saved, recommender (projection)",
+    "transformer_end_to_end_bound": "Saved, transformer, about",
+    "zero_tensor_passes": "Problems that zeros pass",
+    "flagged_partial_write_score": "Score of the partial write (invalid)",
+    "flagged_partial_write_share_written": "Share it wrote",
+}
+
+
+def _written(value: PublishedValue) -> str:
+    """A published value as text: shares in percent, counts and speedups as they are."""
+    if isinstance(value.value, tuple):
+        low, high = value.ends
+        return span(f"{100 * low:g}", as_published(high))
+    if value.unit.startswith("x"):
+        return struck(f"{value.number:g}x") if "invalid" in value.unit else f"{value.number:g}x"
+    if value.number < 1:
+        return as_published(value.number)
+    return f"{value.number:g} {value.unit.removeprefix('x ')}"
+
+
+def sources_table(paper: Published) -> pl.DataFrame:
+    """Every published value that the page uses, in three columns of Markdown."""
+    return pl.DataFrame(
+        [(words, f"*{_written(paper[key])}*", paper[key].source) for key, words in WORDS.items()],
+        schema=["Figure", "The paper", "Where it stands"],
+        orient="row",
+    )
+
+
+def citations(paper: Published) -> str:
+    """The paper and the works that the argument rests on, as Markdown links."""
+    formula = paper.inferred["projection_formula"]
+    cited = " · ".join(f"[{item.what}]({item.url})" for item in paper.sources_cited)
+    return (
+        f"{', '.join(paper.authors)}: [{paper.title}]({paper.url}), {paper.submitted}. "
+        f"{paper.note}\n\n"
+        f"The paper's *8.63\u00a0%* equals {formula.value}: {formula.check} ({formula.status}).\n\n"
+        f"Cited: {cited}."
+    )

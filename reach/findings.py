@@ -45,7 +45,10 @@ def evaluations_headline(shown: int, total: int, table: pl.DataFrame) -> str:
 
 
 def configuration_finding(table: pl.DataFrame) -> str:
-    """Which configuration the benchmark's check flatters most, in points of its evaluations."""
+    """Which configuration the benchmark's check flatters most, in points of its evaluations.
+    Those made to fool it (adversarial) count only where nothing else is shown."""
+    honest = table.filter(pl.col("configuration_kind") != "adversarial")
+    table = table if honest.is_empty() else honest
     lost = table.with_columns(points=100 * pl.col("benchmark_only") / pl.col("evaluations"))
     lost = lost.filter(pl.col("benchmark_only") > 0).sort(
         "points", "configuration", descending=[True, False]
@@ -113,6 +116,9 @@ FLAG_MEANINGS = {
 
 FLAG_CODES = [code.value for code in FlagCode]
 
+# Facets whose values are words of our vocabulary, not names: written without underscores.
+PLAIN_FACETS = frozenset({"outcomes", "verdicts", "kinds", "operator_classes", "origins"})
+
 # The orders that the table offers, each with its words.
 SORTS: dict[Sort, str] = {
     Sort("started_at", True): "latest first",
@@ -143,10 +149,22 @@ def interval_cell(low: float | None, high: float | None) -> str:
     return MISSING if low is None or high is None else f"{low:.2f}\u2013{high:.2f}"
 
 
+def filter_label(field: str, value: str) -> str:
+    """An active part of a filter as a reader would name it."""
+    named = {
+        "speedup_from": f"at least {value}x",
+        "speedup_to": f"at most {value}x",
+        "search": f"“{value}”",
+        "verified": "verified faster",
+        "disagrees": "benchmark disagrees",
+    }
+    return named.get(field, value.replace("_", " ") if field in PLAIN_FACETS else value)
+
+
 def excluded_sentence(worst: Excluded) -> str:
     """Which filter to remove, and what that would show."""
     rows = "1 evaluation" if worst.count == 1 else f"{integer(worst.count)} evaluations"
-    name = escape_markdown(worst.value)
+    name = escape_markdown(filter_label(worst.field, worst.value))
     if worst.count == 0:
         return f"Removing **{name}** alone is not enough: the filters exclude each other."
     return f"**{name}** excludes the most: without it, {rows} would show."
@@ -154,11 +172,12 @@ def excluded_sentence(worst: Excluded) -> str:
 
 def measured_line(facts: Provenance) -> str:
     """The source line of what was measured here: devices and dates."""
-    if not facts.devices:
-        return "Measured here"
-    devices = ", ".join(facts.devices[:2]) + (" and others" if len(facts.devices) > 2 else "")
+    if facts.first is None:
+        return "Nothing measured here yet"
+    devices = "".join(f", {device}" for device in facts.devices[:2])
+    devices += " and others" if len(facts.devices) > 2 else ""
     first, last = day(facts.first), day(facts.last)
-    return f"Measured here, {devices}, {first if first == last else f'{first} to {last}'}"
+    return f"Measured here{devices}, {first if first == last else f'{first} to {last}'}"
 
 
 # Columns that the table needs, and what it shows of them.

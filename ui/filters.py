@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from reach.store import FACETS, SORTABLE, FacetValue, Filter, Sort
+from reach.findings import filter_label
+from reach.store import SORTABLE, FacetValue, Filter, Sort
 
 _CLICKS = "filters-clicks"
 _PAGE = "page"
@@ -99,7 +100,7 @@ def facet(label: str, name: str, values: Sequence[FacetValue], help: str | None 
         label,
         list(counts),
         selection_mode="multi",
-        format_func=lambda value: f"{value.replace('_', ' ')} {counts.get(value, 0):,}",
+        format_func=lambda value: f"{filter_label(name, value)} {counts.get(value, 0):,}",
         key=key,
         on_change=_facet_changed,
         args=(name, key),
@@ -176,17 +177,11 @@ def chips() -> None:
     active = current().filter.active()
     if not active:
         return
-    words = {"verified": "verified faster", "disagrees": "benchmark disagrees"}
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         st.caption("Active:", width="content")
         for field, value, without in active:
-            label = {
-                "speedup_from": f"at least {value}x",
-                "speedup_to": f"at most {value}x",
-                "search": f"“{value}”",
-            }.get(field, words.get(field, value.replace("_", " ") if field in FACETS else value))
             st.button(
-                label,
+                filter_label(field, value),
                 icon=":material/close:",
                 icon_position="right",
                 type="tertiary",
@@ -199,7 +194,9 @@ def chips() -> None:
 
 
 def clear(key: str) -> None:
-    """The button that removes every filter."""
+    """The button that removes every filter; nothing where none is set."""
+    if current().filter == Filter():
+        return
     st.button(
         "Clear all filters",
         icon=":material/filter_alt_off:",

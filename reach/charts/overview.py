@@ -19,6 +19,7 @@ from reach.charts.marks import (
 )
 from reach.store.schema import OUTCOMES
 from reach.style.formats import (
+    NBSP,
     count,
     integer,
     percent,
@@ -44,8 +45,9 @@ def chain(steps: Sequence[Step], mode: Mode) -> go.Figure:
         y=names,
         orientation="h",
         marker={"color": tokens["series"]["s1"]},
-        customdata=[[step.ours_text] for step in steps],
-        hovertemplate="<b>%{y}</b><br>%{customdata[0]}<extra>measured here</extra>",
+        customdata=[[step.ours_text, step.detail] for step in steps],
+        hovertemplate="<b>%{y}</b><br>%{customdata[0]}<br>%{customdata[1]}"
+        "<extra>measured here</extra>",
     )
     fig.add_scatter(
         x=[step.paper for step in steps],
@@ -71,7 +73,7 @@ def correct_shares(
     """Share of evaluations judged correct, with its 95 % Wilson interval; a tick marks the share
     that is right at the shipped shapes. `paper`: (row name, value in percent), drawn below."""
     colour = verdict_colour(mode, "correct")
-    fig = figure(mode, 40 * (len(shares) + len(paper)) + 62)
+    fig = figure(mode, 44 * (len(shares) + len(paper)) + 62)
     names = [item.label for item in shares]
     values = [100 * item.share for item in shares]
     ends = [item.interval for item in shares]
@@ -122,11 +124,11 @@ def correct_shares(
     ]
     heads += [(name, f"<i>{percent(value)}</i>") for name, value in paper]
     fig.update_xaxes(**PERCENT_AXIS)
-    row_heads(fig, heads, 6)
+    row_heads(fig, heads, 9)
     fig.update_yaxes(
         showgrid=True, categoryorder="array", categoryarray=[name for name, _ in heads]
     )
-    fig.update_layout(margin={"b": 28})
+    fig.update_layout(margin={"t": 18, "b": 28})
     return fig
 
 
@@ -278,7 +280,7 @@ def paper_ranges(rows: Sequence[tuple[str, float, float, str]], mode: Mode) -> g
     """Values of the paper alone, in percent: a hollow square, or two joined by a line for a range.
     `rows`: (name, low, high, status)."""
     tokens = palette(mode)
-    fig = figure(mode, 40 * len(rows) + 62)
+    fig = figure(mode, 44 * len(rows) + 62)
     for name, low, high, status in rows:
         ends = [low] if low == high else [low, high]
         fig.add_scatter(
@@ -296,13 +298,11 @@ def paper_ranges(rows: Sequence[tuple[str, float, float, str]], mode: Mode) -> g
         for name, low, high, status in rows
     ]
     fig.update_xaxes(**PERCENT_AXIS)
-    row_heads(fig, heads, 6)
+    row_heads(fig, heads, 9)
     fig.update_yaxes(showgrid=True)
-    fig.update_layout(margin={"b": 28})
+    fig.update_layout(margin={"t": 18, "b": 28})
     return fig
 
 
 def _range_text(low: float, high: float) -> str:
-    if low == high:
-        return percent(low)
-    return f"{span(f'{low:.1f}', percent(high))}"
+    return percent(low) if low == high else span(f"{low:g}", f"{high:g}{NBSP}%")
