@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import pytest
 import torch
 
-from evaluator.catalogue import find
+from evaluator.catalogue import Problem, all_problems, find
 from tests.formulas.load import load, small
 
 
@@ -141,3 +144,71 @@ def test_ignored_arguments_change_nothing() -> None:
 def test_97_of_july_2025_draws_float16() -> None:
     inputs = small(find("level1@jul-2025/97")).get_inputs()
     assert {value.dtype for value in inputs} == {torch.float16}
+
+
+# Arguments that a constructor takes and does not use, as the definitions say.
+IGNORED = {
+    ("level1/50", "num_classes"),
+    ("level1/73", "output_padding"),
+    ("level1/85", "out_channels"),
+    ("level1/85", "groups"),
+}
+
+
+def another(name: str, value: Any) -> Any:
+    """A different valid value for a layer's argument."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, tuple):
+        return tuple(entry + 1 for entry in value)
+    if name in ("in_channels", "out_channels", "groups"):
+        return 2 * value
+    return 2 if value is None else value + 1
+
+
+def settings(model: torch.nn.Module) -> list[Any]:
+    """What the layers of a model were told: their public attributes and the shapes of weights."""
+    told = [
+        (name, value)
+        for layer in model.children()
+        for name, value in sorted(vars(layer).items())
+        if not name.startswith("_")
+    ]
+    return [*told, {name: value.shape for name, value in model.state_dict().items()}]
+
+
+def layered() -> list[Problem]:
+    """The convolutions and poolings: their layers keep every argument."""
+    classes = ("convolution", "reduction")
+    chosen = [p for p in all_problems("level1") if p.operator_class in classes]
+    return [p for p in chosen if 41 <= p.problem_id <= 46 or p.operator_class == "convolution"]
+
+
+@pytest.mark.parametrize("problem", layered(), ids=lambda problem: problem.spec)
+def test_every_argument_reaches_the_layer_or_is_known_not_to(problem: Problem) -> None:
+    module = small(problem)
+    spec = f"level1/{problem.problem_id}"
+    parameters = inspect.signature(module.Model).parameters
+    values = {name: parameter.default for name, parameter in parameters.items()}
+    values.update(zip(values, module.get_init_inputs(), strict=False))
+    with torch.device("meta"):
+        plain = settings(module.Model(**values))
+        for name, value in values.items():
+            changed = settings(module.Model(**{**values, name: another(name, value)}))
+            assert (changed == plain) == ((spec, name) in IGNORED), name
+
+
+def test_optional_arguments_of_plain_functions_count() -> None:
+    x = torch.tensor([[-1.0, 2.0], [3.0, -4.0]])
+    leaky = load(find("level1/20")).Model(0.5)(x)
+    assert torch.equal(leaky, torch.tensor([[-0.5, 2.0], [3.0, -2.0]]))
+    by_column = load(find("level1/24")).Model(0)(x)
+    torch.testing.assert_close(by_column.exp().sum(dim=0), torch.ones(2))
+    elu = load(find("level1/31")).Model(2.0)(x)
+    torch.testing.assert_close(elu[0, 0], 2 * (torch.tensor(-1.0).exp() - 1))
+    assert load(find("level1/36")).Model(2, 1e6)(x).abs().max() < 0.01
+
+
+def test_99_hands_its_margin_on() -> None:
+    assert load(find("level1/99")).Model(2.5).loss_fn.margin == 2.5
+    assert load(find("level1/99")).Model().loss_fn.margin == 1.0

@@ -144,7 +144,7 @@ CASES = {
     "dlrm/3": Case(bag_weighted, TABLE),
     "dlrm/4": Case(many_tables, {**TABLE, "TABLE_ROWS": SMALL_TABLES}),
     "dlrm/5": Case(quotient_remainder, {**TABLE, "IDS": 1000, "REMAINDERS": 30}),
-    "dlrm/6": Case(dot_interaction, {"SPARSE_FEATURES": 4, "DIM": 5}),
+    "dlrm/6": Case(dot_interaction, {"SPARSE_FEATURES": 4, "DIM": 6}),
     "dlrm/7": Case(cross_layer, {"FEATURES": 7, "RANK": 3}),
     "dlrm/8": Case(second_order, {"FIELDS": 5, "FACTORS": 3}),
     "dlrm/9": Case(target_attention, {"BATCH_SIZE": 12, "HISTORY": 4, "DIM": 3, "HIDDEN": (5, 4)}),
