@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m evaluator", description=__doc__.splitlines()[0])
+    parser = _Parser(prog="python -m evaluator", description="Grades GPU kernels.")
     commands = parser.add_subparsers(required=True, parser_class=_Parser, metavar="COMMAND")
 
     grading = commands.add_parser("grade", help="grade one candidate on one problem")

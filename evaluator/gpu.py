@@ -76,8 +76,9 @@ def read_facts(device: str) -> dict[str, Any]:
 
 @functools.cache
 def measure_ceilings(device: str) -> Ceilings:
-    """Measures the card's ceilings: 1 GiB copies and fills, 8192-wide matrix products."""
-    source = torch.empty(1 << 30, dtype=torch.uint8, device=device)
+    """Measures the card's ceilings: large copies and fills, 8192-wide matrix products."""
+    nbytes = min(4 << 30, torch.cuda.mem_get_info(device)[0] // 4)
+    source = torch.empty(nbytes, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
     copy_s = _best_seconds(functools.partial(target.copy_, source), device)
     fill_s = _best_seconds(functools.partial(target.fill_, 1), device)
@@ -94,8 +95,8 @@ def measure_ceilings(device: str) -> Ceilings:
         del a, b
     torch.cuda.empty_cache()
     return Ceilings(
-        copy_bytes_per_s=2 * (1 << 30) / copy_s,
-        write_bytes_per_s=(1 << 30) / fill_s,
+        copy_bytes_per_s=2 * nbytes / copy_s,
+        write_bytes_per_s=nbytes / fill_s,
         flops_per_s=rates,
         l2_bytes=torch.cuda.get_device_properties(device).L2_cache_size,
     )

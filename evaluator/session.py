@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from evaluator.benchmark_check import benchmark_check, benchmark_check_2025
 
 from evaluator import gpu
+from evaluator.benchmark_check import benchmark_check, benchmark_check_2025
 from evaluator.buffers import Buffer, allocate, free_bytes
 from evaluator.comparison import Comparison, agrees, check, reference_errors
 from evaluator.contract import Stage, Trial, TrivialAnswer
@@ -35,6 +35,7 @@ CALL_TIMEOUT_S = 30.0
 BOUND_FACTOR = 16.0
 TF32_FACTOR = 4.0
 FEW_ELEMENTS = 4096
+SPIN_CLOCK_HZ = 2e9  # about what current cards boost to; a slower clock only spins longer
 
 StageCallback = Callable[[Stage, str], None]
 
@@ -300,7 +301,7 @@ class Session:
         self._synchronize()
         if poison != "none":
             side.request("prepare", DRAW_TIMEOUT_S, poison=poison)
-        reply = side.request("call", self.call_timeout_s, slots=list(range(slots)))
+        reply = side.request("call", self.call_timeout_s, slots=list(range(slots)), spin_cycles=0)
         if "aliased" in reply:
             if mine:
                 self.seen.aliased = True
@@ -374,10 +375,27 @@ class Session:
                     for z, r in zip(zeros, reference, strict=True)
                 )
                 self._mutated_state()
-            comparison = self._compare(candidate, self._oracle(), reference)
-            seen.trials.append(_trial("as_given", "none", comparison))
-            if seen.as_given is None or comparison.error_ratio > seen.as_given.error_ratio:
-                seen.as_given = comparison
+            if number in (0, BENCHMARK_TRIALS - 1):
+                comparison = self._compare(candidate, self._oracle(), reference)
+                self._note_as_given(comparison, "none")
+            else:
+                # Held against the reference itself: as strict for the elements, and cheaper.
+                right = self._agree(candidate, reference)
+                seen.trials.append(Trial("as_given", "none", right))
+
+    def _note_as_given(self, comparison: Comparison, poison: str) -> None:
+        """One trial on inputs as drawn; the worst of them is the row's error."""
+        seen = self.seen
+        seen.trials.append(_trial("as_given", poison, comparison))
+        if seen.as_given is None or comparison.error_ratio > seen.as_given.error_ratio:
+            seen.as_given = comparison
+
+    def _agree(self, ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> bool:
+        """Whether two sets of outputs at the precision are the same within the bound."""
+        return all(
+            agrees(a, b, precision=self.precision, errors=errors, factor=self.factor)
+            for a, b, errors in zip(ours, theirs, self.errors, strict=True)
+        )
 
     def _mutated_state(self) -> None:
         """State that the candidate changed and the reference did not."""
@@ -397,22 +415,35 @@ class Session:
         reference: list[torch.Tensor],
     ) -> Comparison:
         """All outputs of one call against the oracle; the worst of them speaks for the call."""
+        self._measure_errors(oracle, reference)
+        return self._held_against(candidate, oracle, reference)
+
+    def _measure_errors(self, oracle: list[torch.Tensor], reference: list[torch.Tensor]) -> None:
+        """The reference's own errors on the data at hand, the unit of every bound."""
         self.errors = [
             reference_errors(r, o, precision=self.precision).at_least(self.reference_floor)
             for r, o in zip(reference, oracle, strict=True)
         ]
-        results = [
-            check(
-                c,
-                o,
-                precision=self.precision,
-                reference_output=r,
-                errors=errors,
-                factor=self.factor,
-            )
-            for c, o, r, errors in zip(candidate, oracle, reference, self.errors, strict=True)
-        ]
-        return min(results, key=lambda result: (result.passed, -result.error_ratio))
+
+    def _held_against(
+        self,
+        candidate: list[torch.Tensor],
+        oracle: list[torch.Tensor],
+        reference: list[torch.Tensor],
+    ) -> Comparison:
+        return _worst(
+            [
+                check(
+                    c,
+                    o,
+                    precision=self.precision,
+                    reference_output=r,
+                    errors=errors,
+                    factor=self.factor,
+                )
+                for c, o, r, errors in zip(candidate, oracle, reference, self.errors, strict=True)
+            ]
+        )
 
     def _poisoned_pair(self) -> None:
         """Two calls on the same inputs with two sentinels: what was written, what is right."""
@@ -427,21 +458,11 @@ class Session:
         self._call_both("b")
         oracle = self._oracle()
         reference, second = self._output(self.reference), self._output(self.candidate)
-        seen.reference_repeats = all(
-            agrees(b, a, precision=self.precision, errors=e, factor=self.factor)
-            for a, b, e in zip(reference_first, reference, self.errors, strict=True)
-        )
+        seen.reference_repeats = self._agree(reference, reference_first)
         del reference_first
-        for poison, outputs in (("a", first), ("b", second)):
-            comparison = self._compare(outputs, oracle, reference)
-            seen.trials.append(_trial("as_given", poison, comparison))
-            if seen.as_given is None or comparison.error_ratio > seen.as_given.error_ratio:
-                seen.as_given = comparison
-            seen.reference_error = comparison.reference_error
-        # The maps show one output; where there are several, the first one that is wrong.
-        shown = 0
-        for index in range(len(oracle)):
-            pair = compare_pair(
+        self._measure_errors(oracle, reference)
+        pairs = [
+            compare_pair(
                 (first[index], second[index]),
                 oracle[index],
                 precision=self.precision,
@@ -449,8 +470,14 @@ class Session:
                 errors=self.errors[index],
                 factor=self.factor,
             )
-            if seen.pair is None or (seen.pair.right_fraction == 1.0 > pair.right_fraction):
-                seen.pair, shown = pair, index
+            for index in range(len(oracle))
+        ]
+        for call, poison in enumerate("ab"):
+            self._note_as_given(_worst([pair.comparisons[call] for pair in pairs]), poison)
+        # The maps show one output; where there are several, the one that is right the least.
+        shown = min(range(len(pairs)), key=lambda index: pairs[index].right_fraction)
+        seen.pair = pairs[shown]
+        seen.reference_error = self.errors[shown].element
         seen.output_spec = self.outputs.specs[shown]
         seen.max_abs_output = float(oracle[shown].abs().max())
         seen.zero_output = seen.max_abs_output > 0 and not any(bool(o.any()) for o in second)
@@ -499,7 +526,7 @@ class Session:
             if tensor.shape == given.shape and tensor.dtype == given.dtype:
                 answers[f"input {number} as it is"] = tensor
         for name, answer in answers.items():
-            verdict = self._compare([answer], [target], [given])
+            verdict = self._held_against([answer], [target], [given])
             seen.trivial.append(
                 TrivialAnswer(
                     answer=name,
@@ -591,15 +618,8 @@ class Session:
             self._synchronize()
 
         def outputs_agree() -> bool:
-            return all(
-                agrees(
-                    self.outputs.stacked(self.candidate_outputs.tensor, index),
-                    self.outputs.stacked(self.reference_outputs.tensor, index),
-                    precision=self.precision,
-                    errors=errors,
-                    factor=self.factor,
-                )
-                for index, errors in enumerate(self.errors)
+            return self._agree(
+                self._stacked(self.candidate_outputs), self._stacked(self.reference_outputs)
             )
 
         self.seen.timing = measure(
@@ -614,6 +634,10 @@ class Session:
         )
         self.seen.floor_ms = self._floor_ms()
 
+    def _stacked(self, buffer: Buffer) -> list[torch.Tensor]:
+        """Every output of all slots as one tensor: the calls of a batch are checked at once."""
+        return [self.outputs.stacked(buffer.tensor, i) for i in range(len(self.outputs.specs))]
+
     def _timing_poison(self, number: int) -> str:
         # malloc's sentinel costs a pass over the output, which would be timed as the call's own
         return "none" if self.device.type == "cpu" else "ab"[number % 2]
@@ -621,12 +645,20 @@ class Session:
     def _batch(self, side: WorkerProcess) -> Batch:
         timeout_s = self.call_timeout_s * (1 + self.slots / 10)
         started = time.perf_counter()
-        reply = side.request("call", timeout_s, slots=list(range(self.slots)))
+        slots = list(range(self.slots))
+        reply = side.request("call", timeout_s, slots=slots, spin_cycles=self._spin_cycles())
         wall_ms = (time.perf_counter() - started) * 1e3
         claimed = [float(value) for value in reply["times_ms"]]
         if len(claimed) != self.slots:
             raise WorkerFailed("protocol", "the worker reports another number of calls")
         return Batch(wall_ms, claimed)
+
+    def _spin_cycles(self) -> int:
+        """Long enough for the host to launch a batch ahead of the device: 1 ms and 50 us a call."""
+        if self.device.type != "cuda":
+            return 0
+        seconds = min(1e-3 + 50e-6 * self.slots, 10e-3)
+        return int(seconds * SPIN_CLOCK_HZ)
 
     def _floor_ms(self) -> float | None:
         """Bytes over the measured copy rate or FLOPs over the measured rate, whichever is more.
@@ -655,6 +687,10 @@ def _oracle_dtype(dtype: str) -> str:
 def _constant(value: float, like: torch.Tensor) -> torch.Tensor:
     """A tensor of one value in the shape of `like` that takes no memory."""
     return torch.full((), value, dtype=like.dtype, device=like.device).expand(like.shape)
+
+
+def _worst(results: list[Comparison]) -> Comparison:
+    return min(results, key=lambda result: (result.passed, -result.error_ratio))
 
 
 def _trial(name: str, poison: str, comparison: Comparison) -> Trial:

@@ -96,7 +96,7 @@ def _settle(timing: Timing, pairs: list[tuple[Batch, Batch]], calls: int, device
     by_wall = [(c.wall_ms - (r.wall_ms - sum(r.claimed_ms))) / calls for r, c in pairs]
     hidden = statistics.median(w - c for w, c in zip(by_wall, claimed, strict=True))
     claim = statistics.median(claimed)
-    timing.hidden_ms = hidden
+    timing.hidden_ms = max(0.0, hidden)
     timing.claims_dropped = hidden > max(HIDDEN_SHARE * claim, HIDDEN_FLOOR_MS[device_kind])
     timing.candidate_ms = by_wall if timing.claims_dropped else claimed
     timing.reference_ms = reference

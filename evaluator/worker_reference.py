@@ -126,7 +126,7 @@ class ReferenceWorker(Worker):
         reference at float32; `where` says which.
         """
         targets = self.oracle_views
-        tensors = [*self.input_views[0], *self.state.values(), *targets]
+        tensors = [*self.input_views[0], *self.state.values(), *targets]  # results as targets
         needed = 3 * 8 * sum(tensor.numel() for tensor in tensors)
         self._release()
         where, device, dtype = "float64 on device", self.device, torch.float64
