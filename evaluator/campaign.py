@@ -7,6 +7,7 @@ reported (`repo`, `commit`, `path`, `licence`, `published_*`) are passed through
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -62,8 +63,9 @@ def read_manifest(manifest: Path, root: Path) -> list[Entry]:
             fields = json.loads(line)
             suite, version = fields["suite"], fields.get("problem_version", "main-2026")
             problem = problems.get((suite, int(fields["problem_id"]), version))
-            # The older version exists only for the problems that changed since.
+            # The older version is a file of its own only for the problems that changed since.
             problem = problem or problems[(suite, int(fields["problem_id"]), "main-2026")]
+            problem = dataclasses.replace(problem, version=version)
             path = root / fields["file"]
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
         except (ValueError, KeyError, TypeError, OSError) as error:
