@@ -8,6 +8,7 @@ from reach.store import SORTABLE, Filter, Sort
 from reach.style import kernel_facts as facts
 from reach.style import kernel_sentences as say
 from reach.style.formats import count
+from reach.style.words import escape_markdown
 from ui import kernel_parts as parts
 from ui.data import store
 from ui.shell import Action, link, page
@@ -43,7 +44,7 @@ def kernel(evaluation_id: str) -> None:
         )
         if other
     ]
-    trail = ", ".join(value for _, value, _ in chosen.active()) or "all"
+    trail = ", ".join(escape_markdown(value) for _, value, _ in chosen.active()) or "all"
     crumb = f"{trail} › {count(place.position, place.total)}" if place else trail
     with page(
         say.headline(row),
