@@ -16,7 +16,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import secrets
 import select
 import signal
 import socket
@@ -30,7 +29,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from evaluator.privileges import FIRST_UID, LAST_UID
-from evaluator.process_tree import GONE, kill_user
+from evaluator.process_tree import kill_user
+from evaluator.worker_uid import KeeperError, free_uid, has_processes, lock_uid
+
+__all__ = ["Keeper", "KeeperError", "Limits", "free_uid"]
 
 # The package's own __init__ is passed by: it imports more than the reaper needs.
 _REAPER = (
@@ -42,16 +44,12 @@ _REAPER_VARIABLES = ("LD_LIBRARY_PATH",)  # some builds of Python do not start w
 KILL_TIMEOUT_S = 120.0
 
 
-class KeeperError(RuntimeError):
-    """The worker could not be started or ended, or its user id is taken."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """When a worker with all below it is ended; looked at every 0.1 s, the disk every 0.5 s.
 
-    Bytes and seconds. Memory is resident anonymous and shared memory (buffers shared with the
-    judge count once per process that maps them), without the device's. The `min_free_*` bounds
+    Bytes and seconds. Memory is resident anonymous and shared memory, the buffers shared with the
+    judge included, without the device's. The `min_free_*` bounds
     are the machine's: they catch what hides from the others (deleted files kept open, unmapped
     memory files). `max_output_bytes` bounds what is kept of the output; the rest is dropped.
     """
@@ -63,22 +61,6 @@ class Limits:
     max_output_bytes: int = 64 << 10
     min_free_memory_bytes: int = 256 << 20
     min_free_disk_bytes: int = 128 << 20
-
-
-def free_uid() -> int | None:
-    """A user id for one worker that no process has; None where this process is not root."""
-    if os.geteuid() != 0:
-        return None
-    start = secrets.randbelow(LAST_UID - FIRST_UID + 1)
-    for offset in range(LAST_UID - FIRST_UID + 1):
-        uid = FIRST_UID + (start + offset) % (LAST_UID - FIRST_UID + 1)
-        if not _has_processes(uid):
-            try:
-                _lock_uid(uid).close()
-            except KeeperError:
-                continue
-            return uid
-    raise KeeperError("no user id is free for another worker")
 
 
 class Keeper:
@@ -114,8 +96,8 @@ class Keeper:
         if uid is not None:
             if not FIRST_UID <= uid <= LAST_UID:
                 raise KeeperError(f"user id {uid} is not between {FIRST_UID} and {LAST_UID}")
-            lock = _lock_uid(uid)
-            if _has_processes(uid):
+            lock = lock_uid(uid)
+            if has_processes(uid):
                 lock.close()
                 raise KeeperError(f"user id {uid} has processes already: take free_uid()")
         self._uid = uid
@@ -276,25 +258,3 @@ class Keeper:
                 os.killpg(self._pid, signal.SIGKILL)
         detail = f"the process that keeps the worker ended with code {code}"
         self._ended = {"status": None, "reason": "keeper", "detail": detail}
-
-
-def _lock_uid(uid: int) -> socket.socket:
-    """Takes a user id for one worker on this machine, until the last copy of this is closed."""
-    lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    try:
-        lock.bind(f"\0kernel-reach-worker-{uid}")
-    except OSError as error:
-        lock.close()
-        raise KeeperError(f"user id {uid} has a worker already: take free_uid()") from error
-    return lock
-
-
-def _has_processes(uid: int) -> bool:
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                if os.stat(f"/proc/{entry}").st_uid == uid:
-                    return True
-            except GONE:
-                continue
-    return False

@@ -1,4 +1,4 @@
-"""What a tree of processes uses, seen from its top through /proc, and how to kill a user's.
+"""The processes below this one, seen through /proc, and how to kill all of a user's.
 
 For `reaper` and `keeper`: the standard library's lightest modules only, nothing of the package.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 
-MAX_DISK_ENTRIES = 50_000
 GONE = (FileNotFoundError, ProcessLookupError)  # a process or file that ended while we looked
 
 
@@ -44,61 +43,6 @@ def descendants() -> list[int]:
     for pid in found:
         found += below.get(pid, [])
     return found
-
-
-def memory_bytes(pid: int) -> int:
-    """Resident anonymous and shared memory of a process; 0 once it is gone.
-
-    Files mapped from disk are left out: they can be dropped at any time.
-    """
-    fields: dict[bytes, int] = {}
-    try:
-        with open(f"/proc/{pid}/status", "rb") as status:
-            for line in status:
-                if line.startswith((b"RssAnon:", b"RssShmem:", b"VmRSS:")):
-                    name, _, value = line.partition(b":")
-                    fields[name] = int(value.split()[0]) * 1024
-    except GONE:
-        return 0
-    if b"RssAnon" in fields:
-        return fields[b"RssAnon"] + fields.get(b"RssShmem", 0)
-    return fields.get(b"VmRSS", 0)
-
-
-def available_memory() -> int | None:
-    """Memory in bytes that the machine can still give out; None where /proc does not say."""
-    with open("/proc/meminfo", "rb") as meminfo:
-        for line in meminfo:
-            if line.startswith(b"MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return None
-
-
-def disk_bytes(folder: str, enough: int) -> int:
-    """Bytes on disk beneath `folder`; counting stops above `enough`.
-
-    A folder that cannot be read, or more than `MAX_DISK_ENTRIES` files, counts as above.
-    """
-    total = entries = 0
-    waiting = [folder]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as listing:
-                for entry in listing:
-                    try:
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(entry.path)
-                    except FileNotFoundError:
-                        continue
-                    entries += 1
-                    if total > enough or entries > MAX_DISK_ENTRIES:
-                        return enough + 1
-        except FileNotFoundError:
-            continue
-        except PermissionError:
-            return enough + 1
-    return total
 
 
 def kill_user(uid: int) -> None:

@@ -22,13 +22,8 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from evaluator.process_tree import (
-    available_memory,
-    descendants,
-    disk_bytes,
-    kill_user,
-    memory_bytes,
-)
+from evaluator.process_tree import descendants, kill_user
+from evaluator.reaper_limits import disk_excess, tree_excess
 
 TICK_S = 0.1
 DISK_TICK_S = 0.5
@@ -120,6 +115,11 @@ class Reaper:
         if self.reason is None:
             self.reason, self.detail = reason, detail
 
+    def end_if(self, excess: tuple[str, str] | None) -> None:
+        """Notes a limit that was passed."""
+        if excess is not None:
+            self.end(*excess)
+
     def watch(self) -> None:
         """Until the worker ended or there is a reason to end it."""
         started = next_tick = next_disk = time.monotonic()
@@ -143,9 +143,11 @@ class Reaper:
             if now < next_tick or self.status is not None:
                 continue
             next_tick = now + TICK_S
-            self.check_tree(now - started)
+            if os.getppid() != self.judge_pid:
+                self.end("killed", "the judge is gone")
+            self.end_if(tree_excess(self.limits, now - started))
             if now >= next_disk:
-                self.check_disk()
+                self.end_if(disk_excess(self.limits, self.task["work_dir"]))
                 # a slow walk may take a twentieth of the time, no more
                 next_disk = now + max(DISK_TICK_S, 20 * (time.monotonic() - now))
 
@@ -161,34 +163,6 @@ class Reaper:
             self.reap()
             if self.status is None:
                 self.end("killed", "the judge ended it" if word else "the judge is gone")
-
-    def check_tree(self, seconds: float) -> None:
-        """Time, processes and memory."""
-        limits = self.limits
-        if os.getppid() != self.judge_pid:
-            self.end("killed", "the judge is gone")
-        if limits["seconds"] is not None and seconds > limits["seconds"]:
-            self.end("time", f"it ran longer than {limits['seconds']:g} s")
-        tree = descendants()
-        if len(tree) > limits["max_processes"]:
-            self.end("processes", f"{len(tree)} processes, {limits['max_processes']} are allowed")
-        used = sum(memory_bytes(pid) for pid in tree)
-        if used > limits["max_memory_bytes"]:
-            self.end("memory", f"{used} bytes, {limits['max_memory_bytes']} are allowed")
-        left = available_memory()
-        if left is not None and left < limits["min_free_memory_bytes"]:
-            self.end("memory", f"the machine has only {left} bytes left; it holds {used}")
-
-    def check_disk(self) -> None:
-        """Its folder, and what is left beside it (deleted files that it keeps open)."""
-        folder, allowed = self.task["work_dir"], self.limits["max_disk_bytes"]
-        used = disk_bytes(folder, allowed)
-        if used > allowed:
-            self.end("disk", f"its folder holds more than {allowed} bytes, or too many files")
-        file_system = os.statvfs(folder)
-        left = file_system.f_bavail * file_system.f_frsize
-        if left < self.limits["min_free_disk_bytes"]:
-            self.end("disk", f"the disk has only {left} bytes left; its folder holds {used}")
 
     def reap(self) -> bool:
         """Collects every child that ended; False once there is no child at all."""

@@ -255,12 +255,12 @@ def install(instructions: list[_Instruction]) -> None:
     buffer = ctypes.create_string_buffer(packed, len(packed))
     # struct sock_fprog: a 16-bit length, padding, a pointer
     descriptor = struct.pack("@HP", len(instructions), ctypes.addressof(buffer))
-    result = libc.syscall(
-        _SECCOMP[list(ARCHITECTURES).index(platform.machine())],
-        _SECCOMP_SET_MODE_FILTER,
-        _FLAG_TSYNC | _FLAG_SPEC_ALLOW,
-        descriptor,
-    )
+    number = _SECCOMP[list(ARCHITECTURES).index(platform.machine())]
+    result = -1
+    for flags in (_FLAG_TSYNC | _FLAG_SPEC_ALLOW, _FLAG_TSYNC):
+        result = libc.syscall(number, _SECCOMP_SET_MODE_FILTER, flags, descriptor)
+        if result >= 0 or ctypes.get_errno() != errno.EINVAL:
+            break  # EINVAL: a kernel, or one that stands in for it, without the second flag
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"seccomp: {os.strerror(code)}")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator import process_tree
+from evaluator import process_tree, reaper_limits
 from evaluator.keeper import Keeper, KeeperError, Limits, free_uid
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -326,6 +326,21 @@ time.sleep(20)
     assert keeper.ended_by() == "memory"
 
 
+def test_memory_that_forked_children_share_counts_once(tmp_path: Path) -> None:
+    code = """
+import os, time
+held = b"x" * (40 << 20)
+for _ in range(5):
+    if os.fork() == 0:
+        time.sleep(1.0); os._exit(0)
+for _ in range(5):
+    os.wait()
+"""
+    limits = Limits(max_memory_bytes=150 << 20)
+    keeper = Keeper(python(code), env={}, work_dir=str(tmp_path), limits=limits)
+    assert keeper.wait(30.0) == 0, keeper.detail()
+
+
 def test_a_disk_hog_is_ended(tmp_path: Path) -> None:
     code = """
 import os, time
@@ -420,10 +435,10 @@ def test_starts_quickly(tmp_path: Path) -> None:
 def test_counting_the_disk_stops_early(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 100_000)
     (tmp_path / "link").symlink_to("/")
-    used = process_tree.disk_bytes(str(tmp_path), 1 << 30)
+    used = reaper_limits.disk_bytes(str(tmp_path), 1 << 30)
     assert 100_000 <= used < 200_000
-    assert process_tree.disk_bytes(str(tmp_path), 1000) == 1001
-    assert process_tree.disk_bytes(str(tmp_path / "missing"), 1000) == 0
+    assert reaper_limits.disk_bytes(str(tmp_path), 1000) == 1001
+    assert reaper_limits.disk_bytes(str(tmp_path / "missing"), 1000) == 0
 
 
 @pytest.mark.parametrize("listed", [True, False])
