@@ -133,7 +133,12 @@ class Tally:
         )
 
     def _index(self, position: int) -> tuple[int, ...]:
-        return tuple(int(i) for i in torch.unravel_index(torch.tensor(position), self.shape))
+        """torch.unravel_index spends a second on imports at its first use."""
+        index: list[int] = []
+        for size in reversed(self.shape):
+            position, place = divmod(position, size)
+            index.append(place)
+        return tuple(reversed(index))
 
     def _wrong_elements(self, right: int, first: int, largest: float) -> str:
         count = f"{self.numel - right:,} of {self.numel:,} elements are wrong"
