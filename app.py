@@ -11,7 +11,6 @@ from ui.shell import mode, page_exists
 PAGES = ("overview", "evaluations", "kernel", "flagged", "grade", "audit")
 HIDDEN = frozenset({"kernel"})
 
-st.set_page_config(page_title="Kernel Reach", page_icon="static/logo-light.svg", layout="wide")
 st.logo(f"static/logo-{mode()}.svg", size="medium")
 
 
@@ -25,4 +24,8 @@ def _page(name: str) -> st.Page:
     )
 
 
-st.navigation([_page(name) for name in PAGES if page_exists(name)], position="top").run()
+page = st.navigation([_page(name) for name in PAGES if page_exists(name)], position="top")
+st.set_page_config(
+    page_title=f"{page.title} · Kernel Reach", page_icon="static/logo-light.svg", layout="wide"
+)
+page.run()

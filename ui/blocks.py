@@ -20,9 +20,10 @@ _MIME = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 
 def heading(finding: str, units: str | None = None) -> None:
     """A block's finding (h2, Markdown) and the line with units and sample under it."""
-    st.header(finding, anchor=False)
-    if units:
-        st.caption(units)
+    with st.container(gap="xsmall"):
+        st.header(finding, anchor=False)
+        if units:
+            st.caption(units)
 
 
 def legend(*groups: LegendGroup) -> None:
@@ -94,7 +95,8 @@ def chart(
 def _export_menu(picture: partial[go.Figure], data: pl.DataFrame, key: str, name: str) -> None:
     """Downloads are made when they are clicked, so an unopened menu costs nothing."""
     reason = exporting.unavailable_reason()
-    with st.popover("Export", icon=":material/download:", type="tertiary", key=f"export-{key}"):
+    menu = st.popover("Export", icon=":material/download:", type="tertiary", key=f"export-{key}")
+    with menu, st.container(gap="xxsmall"):
         if reason:
             st.caption(reason, width=260)
         else:

@@ -27,6 +27,7 @@ from ui.blocks import chart, heading
 from ui.shell import link, mode
 from ui.source import message, source
 
+MOST_ROWS = 16
 Row = Mapping[str, Any]
 Evidence = Mapping[str, Any]
 
@@ -132,7 +133,8 @@ def trials_block(evidence: Evidence | None) -> None:
         "What the inputs were, which sentinel filled the memory before the call, and the largest "
         "error",
     )
-    with st.container(height=420 if len(rows) > 10 else "content", border=False):
+    scrolls = len(rows) > MOST_ROWS
+    with st.container(height=560 if scrolls else "content", border=scrolls):
         st.table(pl.DataFrame(rows), border="horizontal", hide_index=True, alt="Checked calls")
 
 

@@ -20,8 +20,9 @@ from typing import Any, Literal
 import kaleido
 import plotly.graph_objects as go
 
+from reach.charts.marks import hatched, tinted
 from reach.style.swatches import LegendGroup
-from reach.style.tokens import ROOT, Mode, palette
+from reach.style.tokens import ROOT, Mode
 
 PictureFormat = Literal["png", "svg", "pdf"]
 PICTURE_WIDTH = 880
@@ -109,28 +110,30 @@ def _wrapped(text: str, limit: int) -> list[str]:
     return lines
 
 
+_SYMBOLS = {
+    "ours": "circle",
+    "paper": "square-open",
+    "claim": "diamond-open-dot",
+    "tick": "line-ns-open",
+    "whisker": "line-ew-open",
+}
+
+
 def _legend_traces(fig: go.Figure, groups: list[LegendGroup], mode: Mode) -> None:
     """The page's HTML legend as empty traces, so that plotly draws the same marks."""
-    tokens = palette(mode)
-    symbols: dict[str, dict[str, Any]] = {
-        "ours": {"symbol": "circle"},
-        "paper": {"symbol": "square-open"},
-        "claim": {"symbol": "diamond-open-dot"},
-        "tick": {"symbol": "line-ns-open"},
-        "whisker": {"symbol": "line-ew-open"},
-    }
     for _, items in groups:
         for kind, colour, label in items:
-            marker: dict[str, Any] = {"symbol": "square", "color": colour, "size": 11}
-            if kind in symbols:
-                marker |= symbols[kind]
-            if kind == "hatch":
-                marker = {"symbol": "square-x-open", "color": tokens["axis"], "size": 10}
-            if kind == "tint":
-                marker |= {"opacity": 0.35}
-            fig.add_scatter(
-                x=[None], y=[None], mode="markers", marker=marker, name=label, showlegend=True
-            )
+            shown: dict[str, Any] = {"x": [None], "y": [None], "name": label, "showlegend": True}
+            if kind in _SYMBOLS:
+                marker = {"symbol": _SYMBOLS[kind], "color": colour, "size": 11}
+                fig.add_scatter(mode="markers", marker=marker, **shown)
+                continue
+            fills: dict[str, dict[str, Any]] = {
+                "hatch": hatched(mode),
+                "tint": tinted(colour) if kind == "tint" else {},
+                "twin": {"color": colour, "pattern": {"shape": "."}},
+            }
+            fig.add_bar(marker=fills.get(kind, {"color": colour}), **shown)
 
 
 def picture_figure(

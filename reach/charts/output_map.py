@@ -90,6 +90,8 @@ def _error(fig: go.Figure, view: OutputView, mode: Mode, **cell: Any) -> None:
     tokens = palette(mode)
     limits, ticks, words = _error_axis(view)
     floor, ceiling = 10 ** limits[0], 10 ** limits[1]
+    within = all(e is not None and e <= (view.allowed or math.inf) for e in view.error)
+    verdict = "correct" if within else "rejected"
     shown = [ceiling if e is None else max(e, floor) for e in view.error]
     hover = [
         [place, "not finite" if e is None else f"{multiple(e)} times PyTorch's own"]
@@ -99,7 +101,7 @@ def _error(fig: go.Figure, view: OutputView, mode: Mode, **cell: Any) -> None:
         x=view.edges,
         y=[*shown, shown[-1]],
         mode="lines",
-        line={"color": tokens["verdict"]["rejected"], "width": 1.5, "shape": "hv"},
+        line={"color": tokens["verdict"][verdict], "width": 1.5, "shape": "hv"},
         customdata=[*hover, hover[-1]],
         hovertemplate=(
             "elements %{customdata[0]}<br>error %{customdata[1]}<extra>measured here</extra>"
