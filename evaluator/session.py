@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from evaluator import gpu
+from evaluator import confine, gpu
 from evaluator.benchmark_check import benchmark_check, benchmark_check_2025
 from evaluator.buffers import Buffer, allocate, free_bytes
 from evaluator.comparison import Comparison, agrees, check, reference_errors
@@ -113,6 +113,7 @@ class Session:
 
     def run(self) -> Observations:
         """Runs every step; a failure of either side ends it and is part of what was seen."""
+        confine.hide_memory()
         seen = self.seen
         seen.gpu_before = gpu.read_facts(self.device_name)
         self.buffers: list[Buffer] = []
@@ -172,7 +173,9 @@ class Session:
             self.seen.stage_seconds[stage.value] = time.monotonic() - started
 
     def _load_problem(self) -> None:
+        self.on_stage(Stage.CHECKING, "starting two confined processes")
         self.reference.assign("reference")
+        self.on_stage(Stage.CHECKING, "running the reference once")
         self.weight_seed = secrets.randbits(31)
         estimate = self.reference.request(
             "estimate", LOAD_TIMEOUT_S, source=self.problem_source, precision=self.precision
@@ -181,6 +184,7 @@ class Session:
         self.loaded = self.reference.request(
             "load", LOAD_TIMEOUT_S, seed=self.weight_seed, input_seed=secrets.randbits(63)
         )
+        self.on_stage(Stage.CHECKING, "sharing memory with both")
         inputs = tuple(TensorSpec.from_json(spec) for spec in self.loaded["inputs"])
         outputs = tuple(TensorSpec.from_json(spec) for spec in self.loaded["outputs"])
         state = tuple(TensorSpec.from_json(spec) for spec in self.loaded["state"])
@@ -375,7 +379,7 @@ class Session:
                     for z, r in zip(zeros, reference, strict=True)
                 )
                 self._mutated_state()
-            if number in (0, BENCHMARK_TRIALS - 1):
+            if number == 0:
                 comparison = self._compare(candidate, self._oracle(), reference)
                 self._note_as_given(comparison, "none")
             else:
@@ -543,9 +547,7 @@ class Session:
             self._draw(name)
             self._reload_state()
             self._call(self.reference, "a")
-            oracle, reference = self._oracle(), self._output(self.reference)
-            finite = all(bool(torch.isfinite(o).all()) for o in (*oracle, *reference))
-            if not finite:
+            if not all(bool(torch.isfinite(o).all()) for o in self._output(self.reference)):
                 continue  # the problem itself is not defined there
             poison = "ab"[number % 2]
             try:
@@ -556,9 +558,7 @@ class Session:
                 self.seen.trials.append(Trial(name, poison, False))
                 self.seen.failed_structures.append(name)
                 continue
-            comparison = self._compare(self._output(self.candidate), oracle, reference)
-            self.seen.trials.append(_trial(name, poison, comparison))
-            if not comparison.passed:
+            if not self._passes_cheaply(name, poison):
                 self.seen.failed_structures.append(name)
 
     def _other_weights(self) -> None:
@@ -578,12 +578,27 @@ class Session:
         self._reload_state()
         self._draw()
         self._call_both("a")
-        comparison = self._compare(
-            self._output(self.candidate), self._oracle(), self._output(self.reference)
-        )
-        self.seen.trials.append(_trial("other_weights", "a", comparison))
-        self.seen.other_weights_passed = comparison.passed
+        self.seen.other_weights_passed = self._passes_cheaply("other_weights", "a")
         self._reload_state()
+
+    def _passes_cheaply(self, name: str, poison: str) -> bool:
+        """Notes a trial on other data: an output like the reference's needs no oracle.
+
+        Where it differs, the oracle says which of the two is off, and the reference's error on
+        these data is the measure.
+        """
+        candidate, reference = self._output(self.candidate), self._output(self.reference)
+        if self._agree(candidate, reference):
+            self.seen.trials.append(Trial(name, poison, True))
+            return True
+        kept = self.errors
+        oracle = self._oracle()
+        if not all(bool(torch.isfinite(o).all()) for o in oracle):
+            return True  # the problem itself is not defined there: no trial
+        comparison = self._compare(candidate, oracle, reference)
+        self.errors = kept
+        self.seen.trials.append(_trial(name, poison, comparison))
+        return comparison.passed
 
     def _right_so_far(self) -> bool:
         return all(trial.passed for trial in self.seen.trials)

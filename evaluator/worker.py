@@ -373,6 +373,24 @@ def serve(worker: Worker, channel: Channel) -> None:
         channel.send(reply)
 
 
+def _warm_up(device: torch.device) -> None:
+    """What every process does once and a spare one can do while it waits.
+
+    Loading the libraries' kernels, and the C stub that Triton builds before its first launch.
+    """
+    import torch
+
+    a = torch.rand(64, 64, device=device)
+    (torch.randn(64, 64, device=device).double() @ a.double()).sum().item()
+    (a @ a + a.to(torch.bfloat16).float()).sum().item()
+    image = torch.rand(1, 4, 16, 16, device=device)
+    torch.conv2d(image, torch.rand(4, 4, 3, 3, device=device)).sum().item()
+    if importlib.util.find_spec("triton") is not None:
+        from triton.runtime import driver
+
+        driver.active.get_current_target()
+
+
 def main(fd: int) -> None:
     """Entry of the process: confine, import torch, say what it is, then serve."""
     channel = Channel(socket.socket(fileno=fd))
@@ -391,9 +409,9 @@ def main(fd: int) -> None:
     if device.type == "cuda":
         torch.cuda.set_device(device)
         torch.zeros(1, device=device)
-    if request["threads"]:
-        torch.set_num_threads(request["threads"])
     channel.send({"ok": True})
+    if request["spare"] and device.type == "cuda":
+        _warm_up(device)
     request, _ = channel.receive(None)  # which side it is comes last: spare workers wait here
     if request["role"] == "reference":
         from evaluator.worker_reference import ReferenceWorker

@@ -126,8 +126,8 @@ class ReferenceWorker(Worker):
         reference at float32; `where` says which.
         """
         targets = self.oracle_views
-        tensors = [*self.input_views[0], *self.state.values(), *targets]  # results as targets
-        needed = 3 * 8 * sum(tensor.numel() for tensor in tensors)
+        own = [*self.input_views[0], *self.state.values(), *targets]  # a result is as a target
+        needed = 3 * 8 * sum(tensor.numel() for tensor in own)
         self._release()
         where, device, dtype = "float64 on device", self.device, torch.float64
         if needed > free_bytes(self.device):
@@ -135,7 +135,9 @@ class ReferenceWorker(Worker):
             if self.device.type == "cpu" or needed > free_bytes(device):
                 where, device, dtype = "strict fp32", self.device, torch.float32
         assert self.source is not None
-        module = self.source.Model(*self.init_values).to(device=device, dtype=dtype)
+        with torch.device(device):  # its first weights are replaced: no need to draw them slowly
+            module = self.source.Model(*self.init_values)
+        module = module.to(device=device, dtype=dtype)
         own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
         def lifted(value: Any) -> Any:

@@ -23,7 +23,7 @@ MAX_WORKER_BYTES = 64 << 30
 START_TIMEOUT_S = 120.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class WorkerFailed(Exception):
     """A request that did not succeed.
 
@@ -41,7 +41,7 @@ class WorkerFailed(Exception):
 class WorkerProcess:
     """One confined process, reference or candidate, with its private folder."""
 
-    def __init__(self, device: str, *, threads: int | None = None) -> None:
+    def __init__(self, device: str, *, spare: bool = False) -> None:
         self.work_dir = Path(tempfile.mkdtemp(prefix="grading-"))
         self.isolation = ""
         self.uid = free_uid()
@@ -65,7 +65,7 @@ class WorkerProcess:
             {
                 "work_dir": str(self.work_dir),
                 "device": device,
-                "threads": threads,
+                "spare": spare,
                 "readable": [str(ROOT / "evaluator")],
             }
         )
@@ -162,4 +162,4 @@ def take_worker(device: str) -> WorkerProcess:
 def _refill(device: str) -> None:
     assert _spare is not None
     while len(_spare) < _SPARES:
-        _spare.append(WorkerProcess(device))
+        _spare.append(WorkerProcess(device, spare=True))
