@@ -1,6 +1,6 @@
 """Our own candidates as a campaign manifest: `python -m kernels.manifest > manifest.jsonl`.
 
-    python -m evaluator campaign --manifest manifest.jsonl --root . --out rows.jsonl
+python -m evaluator campaign --manifest manifest.jsonl --root . --out rows.jsonl
 """
 
 from __future__ import annotations
@@ -63,13 +63,16 @@ def main() -> None:
     parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=["bf16", "fp32"])
     parser.add_argument("--commit", help="default: the checkout's HEAD")
     options = parser.parse_args()
-    commit = options.commit or subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    commit = (
+        options.commit
+        or subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+    )
     for entry in entries(options.precision, commit):
         sys.stdout.write(json.dumps(entry) + "\n")
 

@@ -38,6 +38,9 @@ def with_specials(*shape: int) -> torch.Tensor:
     return x
 
 
+# Rows that start at every distance from an aligned address, some shorter than that distance.
+ROWS_NOT_ALIGNED = [(17, 101), (40, 3), (5, 32), (20, 16), (3, 40001)]
+
 # Per problem: constructor arguments and inputs.
 CASES: dict[str, list[Case]] = {
     "1_Square_matrix_multiplication_": [case([], (67, 35), (35, 49)), case([], (130, 70), (70, 3))],
@@ -50,8 +53,8 @@ CASES: dict[str, list[Case]] = {
     "26_GELU_": [case([], (7, 1009))],
     "36_RMSNorm_": [case([5], (2, 5, 7, 9)), case([64], (2, 64, 3, 50))],
     "37_FrobeniusNorm_": [case([], (2, 3, 5, 7)), case([], (3, 5, 71, 73))],
-    "38_L1Norm_": [case([], (3, 101)), case([], (2, 40001))],
-    "39_L2Norm_": [case([], (3, 101)), case([], (2, 40001))],
+    "38_L1Norm_": [case([], shape) for shape in ROWS_NOT_ALIGNED],
+    "39_L2Norm_": [case([], shape) for shape in ROWS_NOT_ALIGNED],
     "40_LayerNorm": [case([(3, 5, 7)], (4, 3, 5, 7)), case([(5, 41, 101)], (2, 5, 41, 101))],
     "82_conv_depthwise_2D_square_input_square_kernel": [
         case([5, 3], (1, 5, 19, 23)),
@@ -85,6 +88,10 @@ CASES: dict[str, list[Case]] = {
     ],
     "05_Quotient_remainder_embedding": [([1000, 30, 24], lambda: [torch.randint(1000, (5, 70))])],
     "06_Dot_interaction": [case([], (5, 24), (5, 6, 24)), case([], (3, 150), (3, 26, 150))],
+    "07_DCNv2_cross_layer": [
+        case([49, 21], (35, 49), (35, 49)),
+        case([140, 70], (3, 140), (3, 140)),
+    ],
     "08_FM_second_order": [case([], (5, 7, 9), (5, 7)), case([], (3, 70, 40), (3, 70))],
     "10_Jagged_segment_pooling": [
         ([], lambda: [spread(83, 24), torch.tensor([0, 0, 3, 70, 82, 83])])

@@ -11,10 +11,7 @@ import torch
 from benchmarks.kernel_times import measure
 from kernels.catalogue import Candidate, adversarial, honest, load
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(autouse=True)

@@ -64,7 +64,7 @@ class ModelNew(nn.Module):
         N = B.shape[1]
         C = torch.empty((M, N), dtype=A.dtype, device=A.device)
         if A.dtype == torch.float32:
-            block_m, block_n, block_k, stages = 128, 64, 16, 3
+            block_m, block_n, block_k, stages = 128, 128, 32, 2
         else:
             block_m, block_n, block_k, stages = 128, 256, 64, 3
         grid = (triton.cdiv(M, block_m) * triton.cdiv(N, block_n),)

@@ -2,11 +2,13 @@
 
 y[i, j] = x[i, j] / sqrt(sum_j x[i, j]^2), without an epsilon.
 
-Pass 2 walks the row backwards: what pass 1 read last is what the L1 and L2 still hold, and with
-one program on an SM most rows in flight fit in the L2.
+Rows of odd length start at unaligned addresses. Columns are therefore counted from the aligned
+address before the row, in groups of 16: whole groups move with wide accesses, the broken ones at
+both ends by themselves. Pass 2 walks the row backwards: what pass 1 read last is what the L2 still
+holds, and with one or two programs on an SM few rows are in flight.
 
 Bound by memory. Floor: 2 * rows * cols * itemsize bytes (32768 x 65535: 17.18 GB at fp32, 8.59 GB
-at bf16). Rows of odd length start at unaligned addresses, so accesses are not vectorised.
+at bf16).
 """
 
 import torch
@@ -18,24 +20,41 @@ import triton.language as tl
 @triton.jit
 def l2_norm_kernel(x_ptr, y_ptr, cols, BLOCK: tl.constexpr):
     # int64: rows * cols may exceed 2^31.
-    row = tl.program_id(0).to(tl.int64)
-    x_ptr += row * cols
-    y_ptr += row * cols
+    start_of_row = tl.program_id(0).to(tl.int64) * cols
+    aligned = start_of_row // 16 * 16
+    x_ptr += aligned
+    y_ptr += aligned
+    first = (start_of_row - aligned).to(tl.int32)
+    end = first + cols
+    tail = end // 16 * 16
     lanes = tl.arange(0, BLOCK)
 
-    total = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, cols, BLOCK):
-        column = start + lanes
-        x = tl.load(x_ptr + column, mask=column < cols, other=0.0).to(tl.float32)
-        total += x * x
-    divisor = tl.sqrt(tl.sum(total, axis=0))
+    # The broken groups: lanes 0-15 take the one at the start, lanes 16-31 the one at the end.
+    lane = tl.arange(0, 32)
+    head = lane < 16
+    edge = tl.where(head, lane, tail + lane - 16)
+    one_group = (first > 0) & (tail == 0)  # then both are the same group: the head's lanes take it
+    ours = (head & (first > 0)) | (~head & ~one_group)
+    at_edge = ours & (edge >= first) & (edge < end)
+    x_edge = tl.load(x_ptr + edge, mask=at_edge, other=0.0).to(tl.float32)
 
-    last = (tl.cdiv(cols, BLOCK) - 1) * BLOCK
-    for back in range(0, cols, BLOCK):
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, tail, BLOCK):
+        group = (start + lanes) // 16 * 16
+        whole = (group >= first) & (group < tail)
+        x = tl.load(x_ptr + start + lanes, mask=whole, other=0.0).to(tl.float32)
+        total += x * x
+    row_total = tl.sum(total, axis=0) + tl.sum(x_edge * x_edge, axis=0)
+    divisor = tl.sqrt(row_total)
+
+    tl.store(y_ptr + edge, x_edge / divisor, mask=at_edge)
+    last = (tl.cdiv(tail, BLOCK) - 1) * BLOCK
+    for back in range(0, tail, BLOCK):
         column = last - back + lanes
-        inside = column < cols
-        x = tl.load(x_ptr + column, mask=inside, eviction_policy="evict_first").to(tl.float32)
-        tl.store(y_ptr + column, x / divisor, mask=inside, eviction_policy="evict_first")
+        group = column // 16 * 16
+        whole = (group >= first) & (group < tail)
+        x = tl.load(x_ptr + column, mask=whole, eviction_policy="evict_first").to(tl.float32)
+        tl.store(y_ptr + column, x / divisor, mask=whole, eviction_policy="evict_first")
 
 
 class ModelNew(nn.Module):
@@ -46,6 +65,6 @@ class ModelNew(nn.Module):
         x = x.contiguous()
         rows, cols = x.shape
         y = torch.empty_like(x)
-        block = min(16384, triton.next_power_of_2(cols))
+        block = max(16, min(16384, triton.next_power_of_2(cols)))
         l2_norm_kernel[(rows,)](x, y, cols, BLOCK=block, num_warps=32)
         return y
