@@ -40,8 +40,9 @@ def evaluations_headline(shown: int, total: int, table: pl.DataFrame) -> str:
     if shown == 0:
         return "No evaluation matches these filters"
     ours, theirs = int(table["correct"].sum()), int(table["benchmark_correct"].sum())
-    of = f"{integer(shown)} evaluations" if shown == total else f"{count(shown, total)} evaluations"
-    return f"{of}: {integer(ours)} correct by our judge, {integer(theirs)} by the benchmark's"
+    word = "evaluation" if total == 1 else "evaluations"
+    of = integer(shown) if shown == total else count(shown, total)
+    return f"{of} {word}: {integer(ours)} correct by our judge, {integer(theirs)} by the benchmark's"
 
 
 def configuration_finding(table: pl.DataFrame) -> str:

@@ -82,8 +82,8 @@ def _tree(text: str, what: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError as error:
-        place = f"line {error.lineno}" if error.lineno else "an unknown line"
-        raise CannotGrade(f"The {what} has a syntax error in {place}: {error.msg}.") from error
+        place = f" in line {error.lineno}" if error.lineno else ""
+        raise CannotGrade(f"The {what} has a syntax error{place}: {error.msg}.") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise CannotGrade(f"The {what} cannot be parsed as Python: {error}.") from error
 

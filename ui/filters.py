@@ -158,11 +158,12 @@ def speedup_range(label: str, help: str | None = None) -> None:
     chosen = current().filter
     low = 0.0 if chosen.speedup_from is None else chosen.speedup_from
     high = math.inf if chosen.speedup_to is None else chosen.speedup_to
-    key = "filter-speedup"
-    st.session_state[key] = (low, high)
+    # a range is only recognised by its default, so a change in the address is a new slider
+    key = f"filter-speedup-{low}-{high}"
     st.select_slider(
         label,
         sorted({0.0, *SPEEDUP_STEPS, math.inf, low, high}),
+        (low, high),
         key=key,
         # the words must differ: the slider tells its options apart by them
         format_func=lambda end: {0.0: "any", math.inf: "no limit"}.get(end, f"{end:g}x"),
@@ -236,6 +237,6 @@ def pagination(pages: int) -> None:
     """Page numbers, where there is more than one page."""
     if pages < 2:
         return
-    key = f"filter-page-{pages}"
-    st.session_state[key] = min(current().page, pages)
-    st.pagination(pages, key=key, on_change=_page_changed, args=(key,))
+    number = min(current().page, pages)
+    key = f"filter-page-{pages}-{number}"
+    st.pagination(pages, default=number, key=key, on_change=_page_changed, args=(key,))
