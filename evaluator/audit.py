@@ -237,7 +237,7 @@ class _Yardstick:
             return False
         bound = FACTOR * element_unit(errors, self.precision)
         tally = Tally(output.shape, output.device, bound)
-        excused = flat(base) if errors.failures else None
+        excused = None if errors.reliable else flat(base)
         for number, part in enumerate(source.walk(flat(output), excused)):
             tally.add(part)
             if number == 0 and int(tally.first_bad) < tally.numel:

@@ -57,7 +57,7 @@ def refused(reason: str) -> Comparison:
 def element_unit(errors: ReferenceErrors, precision: str) -> float:
     """The scaled error that is multiplied by the factor to give the bound of an element."""
     unit = max(errors.element, ELEMENT_FLOOR * epsilon(precision))
-    return min(unit, max(CEILING, errors.element / 8.0))
+    return min(unit, CEILING)
 
 
 class Tally:
@@ -156,7 +156,7 @@ class Tally:
         sums = torch.cat([sums, sums.sum().view(1)])
         sizes = torch.cat([sizes, sizes.sum().view(1)])
         floor = max(errors.bin, BIN_FLOOR * epsilon(precision))
-        units = (unit / sizes.sqrt()).clamp_min(min(floor, max(CEILING, errors.bin / 8.0)))
+        units = (unit / sizes.sqrt()).clamp_min(min(floor, CEILING))
         ratios = (sums / sizes).sqrt() / units
         worst = int(ratios.argmax())
         return (-1 if worst == len(ratios) - 1 else worst), float(ratios[worst])

@@ -4,7 +4,7 @@ The bound on each element, with e_ref the largest scaled error (see `scaled_erro
 strict reference makes at the same precision on the same data:
 
     |output - oracle| <= factor * unit * (|oracle| + RMS of its row),
-    unit = max(e_ref, eps / 4), and never above max(1/64, e_ref / 8)
+    unit = max(e_ref, eps / 4), and never above 1/64
 
 With the factor of 16 that is 16 times the reference's error and at least 4 eps. The upper limit
 (a quarter at that factor) keeps zeros wrong where a bad reference would let everything pass:
@@ -15,7 +15,7 @@ the root mean square E of the scaled errors, the relative L2 error of the bin wi
 measured against its own scale:
 
     E <= factor * max(unit, element unit / sqrt(elements of the bin)),
-    unit = max(E_ref, eps / 16), and never above max(1/64, E_ref / 8)
+    unit = max(E_ref, eps / 16), and never above 1/64
 
 E_ref is the largest E that the reference has in any bin (which of the rows gets an unlucky
 denominator is chance). Rounding errors differ from element to element, so their root mean square
@@ -109,7 +109,9 @@ def check(
                 errors = measure_reference(reference_output, scaled)
         if reference_error:
             errors = errors.at_least(reference_error)
-        base = flat(reference_output) if reference_output is not None and errors.failures else None
+        base = None
+        if reference_output is not None and not errors.reliable:
+            base = flat(reference_output)
         bound = factor * element_unit(errors, precision)
         tally = Tally(oracle.shape, output.device, bound, exact=not oracle.is_floating_point())
         for part in scaled.walk(flat(output), base):

@@ -134,7 +134,7 @@ def compare_pair(
             units.append(own)
             bound = factor * element_unit(own, precision)
             tallies.append(Tally(shape, device, bound, not oracles[0].is_floating_point()))
-            bases.append(flat(base) if base is not None and own.failures else None)
+            bases.append(flat(base) if base is not None and not own.reliable else None)
         written, right = _Map(shape, "share", device), _Map(shape, "share", device)
         profile = _Map(shape, "max", device)
         flats = [flat(output) for output in outputs]

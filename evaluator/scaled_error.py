@@ -22,6 +22,8 @@ from torch import Tensor
 
 from evaluator.slices import Bins, Piece, bin_sizes, pieces, row_length
 
+# A reference further off than this is no measure: zeros are at least 1/2 off somewhere.
+RELIABLE_ERROR = 1 / 4
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -111,6 +113,7 @@ class ScaledError:
         self.oracle = flat(oracle)
         self.largest = finfo.max
         self.smallest = finfo.smallest_normal * finfo.eps
+        self.rounding = 4 * finfo.eps
         self.rms = RowRms(self.oracle, oracle.shape, device, torch.float64)
         self.squares = self.rms.squares
 
@@ -118,7 +121,8 @@ class ScaledError:
         """Scaled errors of a flattened output in one piece.
 
         With a flattened `reference`, an element at which the reference itself is finite where
-        the oracle is not, or the other way round, is no error if the output is the same there.
+        the oracle is not, or the other way round, or is off by more than `RELIABLE_ERROR`, is no
+        error if the output is what the reference is there, up to 4 eps.
         """
         expected = piece.of(self.oracle, self.device).double()
         # Only the last resort of an oracle that is zero throughout: then no error is small.
@@ -130,7 +134,10 @@ class ScaledError:
         if reference is not None:
             base = piece.of(reference, self.device).double()
             failed = expected.isfinite() ^ base.isfinite()
-            same |= failed & ((actual == base) | (actual.isnan() & base.isnan()))
+            failed |= (base - expected).abs_() > RELIABLE_ERROR * scale
+            alike = (actual == base) | (actual.isnan() & base.isnan())
+            alike |= (actual - base).abs_() <= self.rounding * base.abs()
+            same |= failed & alike
         # Not in place: an output in float64 would be changed.
         difference = (actual - expected).abs_().masked_fill_(same, 0.0)
         difference.nan_to_num_(nan=math.inf, posinf=math.inf)
@@ -179,6 +186,11 @@ class ReferenceErrors:
     element: float = 0.0
     bin: float = 0.0
     failures: int = 0
+
+    @property
+    def reliable(self) -> bool:
+        """Whether the reference is everywhere close enough to the oracle to be a measure."""
+        return not self.failures and self.element <= RELIABLE_ERROR
 
     def pooled(self, other: ReferenceErrors) -> ReferenceErrors:
         """The larger of both: for outputs of few elements, whose one error may be luckily small."""

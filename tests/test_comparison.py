@@ -292,3 +292,20 @@ def test_agrees_on_integers_and_non_finite_values() -> None:
     odd = torch.tensor([math.nan, math.inf, 1.0])
     assert agrees(odd.clone(), odd, precision="fp32", errors=none)
     assert not agrees(torch.ones(3), odd, precision="fp32", errors=none)
+
+
+def test_zeros_stay_wrong_where_the_reference_is_no_measure() -> None:
+    """A bf16 running sum stalls once its steps are below half a unit in the last place."""
+    steps = torch.rand(4, 32768, dtype=torch.float64).to(torch.bfloat16)
+    oracle = steps.double().cumsum(1)
+    stalled = torch.empty_like(steps)
+    total = torch.zeros(4, dtype=torch.bfloat16)
+    for column in range(steps.shape[1]):
+        total = total + steps[:, column]
+        stalled[:, column] = total
+    given = {"precision": "bf16", "reference_output": stalled}
+    assert reference_errors(stalled, oracle, precision="bf16").element > 0.25
+    assert not check(torch.zeros_like(stalled), oracle, **given).passed
+    assert not check(steps, oracle, **given).passed
+    assert check(oracle.to(torch.bfloat16), oracle, **given).passed
+    assert check(stalled, oracle, **given).passed
