@@ -115,12 +115,17 @@ def test_a_row_without_evidence_says_so(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_row_without_a_time_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     row = evaluation(
-        candidate_ms=None, speedup=None, speedup_low=None, speedup_high=None, evidence=Evidence()
+        candidate_ms=None,
+        reference_ms=None,
+        speedup=None,
+        speedup_low=None,
+        speedup_high=None,
+        evidence=Evidence(),
     )
     app = show([row], row, tmp_path, monkeypatch)
     assert app.title[0].value == "Correct, but not timed"
     assert "No time was taken" in [header.value for header in app.header]
-    assert table_of(app, "Times and errors")["Candidate"] == "– not measured"
+    assert table_of(app, "Times and errors")["Times"] == "– not measured"
 
 
 def test_every_flag_has_its_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -50,7 +50,7 @@ def flag_card(card: Card, evidence: Evidence | None) -> None:
             badge = f":gray-badge[{card.code}] " if card.code != UNFLAGGED else ""
             kernels = counted_word(len(card.rows), "kernel")
             heading(card.title)
-            st.markdown(f"{badge} {kernels} · {escape_markdown(card.sentence)}")
+            st.markdown(f"{badge} {kernels} · {escape_markdown(capitalised(card.sentence))}")
             score = row["benchmark_speedup"]
             scored = f"scored it {struck(speedup(score))}" if score is not None else "passed it"
             st.caption(

@@ -111,7 +111,7 @@ def flag_list(row: Row) -> None:
             heading(one if len(flags) == 1 else f"{len(flags)} {many}")
             for flag in flags:
                 reason = capitalised(say.FLAG_REASONS[FlagCode(flag["code"])])
-                sentence = escape_markdown(flag["sentence"])
+                sentence = escape_markdown(capitalised(flag["sentence"]))
                 st.markdown(f":gray-badge[{flag['code']}] **{reason}.** {sentence}", width=880)
 
 
@@ -127,9 +127,9 @@ def trials_block(evidence: Evidence | None) -> None:
     if not rows:
         heading("No checked call is stored")
         return
-    passed = sum(bool(trial["passed"]) for trial in (evidence or {})["trials"])
+    passed = [bool(trial["passed"]) for trial in (evidence or {})["trials"]]
     heading(
-        f"{count(passed, len(rows))} checked calls pass",
+        f"{count(sum(passed), len(passed))} checked calls pass",
         "What the inputs were, which sentinel filled the memory before the call, and the largest "
         "error",
     )

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import threading
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +36,7 @@ _QUIET_FLAGS = (
     "--disable-quic --no-first-run --disable-background-networking --disable-component-update "
     "--disable-sync --disable-domain-reliability --disable-features=OptimizationHints,MediaRouter"
 )
+_ESCAPED = re.compile(r"\\([^a-zA-Z0-9\s])")
 _lock = threading.Lock()
 
 
@@ -91,12 +93,22 @@ def _server() -> None:
     atexit.register(kaleido.stop_sync_server, silence_warnings=True)
 
 
-def italics(text: str) -> str:
-    """Page Markdown as plotly's HTML subset: *8.9 %* in italics, ~~283x~~ struck, **1** bold."""
-    text = re.sub(r"~~(.+?)~~", r"<s>\1</s>", text)
-    text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text)
-    text = re.sub(r"\*(.+?)\*", r"<i>\1</i>", text)
-    return re.sub(r"\\([\\`*_{}\[\]()#+\-.!|~>$:<])", r"\1", text)
+def plotly_text(markdown: str) -> str:
+    """Page Markdown as plotly's HTML subset: *8.9 %* in italics, ~~283x~~ struck, **1** bold.
+
+    Escaped characters come out as they are, and nothing else is taken for HTML.
+    """
+    kept: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        kept.append(found[1])
+        return f"\ue000{len(kept) - 1}\ue001"  # private use: no Markdown inside
+
+    text = _ESCAPED.sub(keep, markdown)
+    text = escape(text, quote=False)
+    for pattern, tag in ((r"~~(.+?)~~", "s"), (r"\*\*(.+?)\*\*", "b"), (r"\*(.+?)\*", "i")):
+        text = re.sub(pattern, rf"<{tag}>\1</{tag}>", text)
+    return re.sub("\ue000(\\d+)\ue001", lambda m: escape(kept[int(m[1])], quote=False), text)
 
 
 def _wrapped(text: str, limit: int) -> list[str]:
@@ -161,7 +173,7 @@ def picture_figure(
     if groups and cartesian:
         _legend_traces(out, groups, mode)
     shown_legend = bool(groups) and cartesian
-    titles, subtitles = _wrapped(italics(finding), 92), _wrapped(italics(units), 128)
+    titles, subtitles = _wrapped(plotly_text(finding), 92), _wrapped(plotly_text(units), 128)
     head = 24 * len(titles) + 18 * len(subtitles) + 10
     screen_top = out.layout.margin.t if out.layout.margin.t is not None else 8
     screen_bottom = out.layout.margin.b if out.layout.margin.b is not None else 36
@@ -191,7 +203,7 @@ def picture_figure(
     out.add_annotation(
         templateitemname="source",
         visible=True,
-        text=f"{italics(source)} · Kernel Reach",
+        text=f"{plotly_text(source)} · Kernel Reach",
         xshift=-left,
         yshift=-(bottom - PAD - 16),
     )

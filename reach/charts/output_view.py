@@ -147,6 +147,8 @@ def _error_clause(view: OutputView) -> str:
         return ", and some are not numbers"
     if not known or not view.allowed:
         return ""
+    if max(known) == 0:
+        return ", and none has an error"
     verb = "stays at" if max(known) <= view.allowed else "reaches"
     return (
         f", and the error {verb} {multiple(max(known))} times PyTorch's own, "

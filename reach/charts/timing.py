@@ -116,35 +116,40 @@ def _head(values: Sequence[float]) -> str:
 
 
 def timing_figure(timing: Timing, mode: Mode) -> go.Figure:
-    """Two densities on one log axis, each over its runs as ticks."""
+    """Two densities over one log scale, each above its runs as ticks.
+
+    The axis holds log10 of ms and is ticked in ms: plotly estimates densities in the axis' plain
+    numbers, and on a log axis their tails would reach below zero.
+    """
     tokens = palette(mode)
     fig = figure(mode, 290, showlegend=False, violingap=0, violingroupgap=0)
-    both = [*timing.candidate, *timing.reference]
-    low, high = min(both), max(both)
-    pad = max((high / low) ** 0.08, 1.04)
     for name, values, colour in (
         (REFERENCE, timing.reference, tokens["axis"]),
         (CANDIDATE, timing.candidate, tokens["series"]["s1"]),
     ):
-        if len(values) >= _MIN_FOR_DENSITY and max(values) > min(values):
+        x = [math.log10(value) for value in values]
+        if len(x) >= _MIN_FOR_DENSITY and max(x) > min(x):
             fig.add_violin(
-                x=values, y0=name, name=name, line={"color": colour, "width": 1.5}, width=1.3,
+                x=x, y0=name, name=name, line={"color": colour, "width": 1.5}, width=1.3,
                 fillcolor=rgba(colour, 0.28), hoveron="violins", hoverinfo="skip",
             )  # fmt: skip
         fig.add_scatter(
-            x=values,
-            y=[name] * len(values),
+            x=x,
+            y=[name] * len(x),
             mode="markers",
             marker={"symbol": "line-ns", "size": 8, "line": {"color": colour, "width": 1}},
             customdata=[[milliseconds(value)] for value in values],
-            hovertemplate=f"<b>{name}</b><br>%{{customdata[0]}}, one run<extra>ours</extra>",
+            hovertemplate=(
+                f"<b>{name}</b><br>%{{customdata[0]}}, one run<extra>measured here</extra>"
+            ),
         )
-    low, high = low / pad, high * pad
+    both = [*timing.candidate, *timing.reference]
+    pad = max((max(both) / min(both)) ** 0.12, 1.04)  # room for the densities' tails
+    low, high = min(both) / pad, max(both) * pad
     ticks = log_ticks(low, high)
     fig.update_xaxes(
-        type="log",
         range=[math.log10(low), math.log10(high)],
-        tickvals=ticks,
+        tickvals=[math.log10(tick) for tick in ticks],
         ticktext=[_tick(tick) for tick in ticks],
         title_text="Time of one call, log scale",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 from reach.style.formats import (
@@ -35,20 +36,36 @@ def measurement_facts(row: Row) -> list[tuple[str, str]]:
     measured = speedup_interval(row["speedup"], row["speedup_low"], row["speedup_high"])
     if row["speedup"] is not None and not is_valid(row):
         measured, versus = struck(speedup(row["speedup"])), None
+    second = MISSING
+    if is_valid(row):
+        second = speedup(row["second_speedup"])
+        if row["second_speedup_low"] is not None:
+            second += f", at least {speedup(row['second_speedup_low'])}"
+    times = [("Times", timed(None))]
+    if candidate is not None or row["reference_ms"] is not None:
+        times = [
+            ("Candidate", timed(candidate) + (invalid if candidate is not None else "")),
+            ("PyTorch eager", timed(row["reference_ms"])),
+            ("torch.compile", timed(row["compiled_ms"])),
+            ("Floor of bytes and FLOPs", timed(row["floor_ms"])),
+        ]
     clock = _CLOCKS.get(row["time_kind"])
     facts = [
-        ("Candidate", timed(candidate) + (invalid if candidate is not None else "")),
-        ("PyTorch eager", timed(row["reference_ms"])),
-        ("torch.compile", timed(row["compiled_ms"])),
-        ("Floor of bytes and FLOPs", timed(row["floor_ms"])),
+        *times,
         ("Speedup, 95 % CI", measured),
         ("Over torch.compile", speedup(versus)),
+        ("In the second run", second),
         ("Clock", clock or MISSING),
+        ("Beyond its own events", milliseconds(row["time_hidden_ms"])),
         ("Written", share(row["written_fraction"])),
         ("Right", share(row["right_fraction"])),
         ("Error ÷ PyTorch's own", multiple(row["error_ratio"])),
         ("Relative L2 error", scientific_plain(row["relative_l2"])),
         ("Oracle", escape_markdown(row["oracle"]) if row["oracle"] else MISSING),
+        (
+            "Reference's arithmetic",
+            escape_markdown((row["reference_arithmetic"] or MISSING).upper()),
+        ),
     ]
     return [(name, value) for name, value in facts if value != MISSING]
 
@@ -83,7 +100,10 @@ def provenance_facts(row: Row) -> list[tuple[str, str]]:
 
 
 def trial_rows(evidence: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The checked calls as table rows: inputs and sentinel, result, error (Markdown)."""
+    """The checked calls as table rows: inputs and sentinel, result, error (Markdown).
+
+    Calls that follow each other and say the same share a row with their number.
+    """
     rows = []
     for trial in evidence.get("trials") or []:
         poison = trial["poison"]
@@ -94,10 +114,17 @@ def trial_rows(evidence: Mapping[str, Any]) -> list[dict[str, str]]:
             result += f", {share(right)} right" if right else ", none right"
         name = str(trial["name"]).replace("_", " ")
         rows.append(
-            {
-                "Inputs": escape_markdown(f"{name}{sentinel}"),
-                "Result": f":{'green' if trial['passed'] else 'red'}[{result}]",
-                "Error ÷ PyTorch's own": multiple(trial.get("error_ratio")),
-            }
+            (
+                escape_markdown(f"{name}{sentinel}"),
+                f":{'green' if trial['passed'] else 'red'}[{result}]",
+                multiple(trial.get("error_ratio")),
+            )
         )
-    return rows
+    return [
+        {
+            "Inputs": inputs if (same := len(list(group))) == 1 else f"{inputs}, {same} calls",
+            "Result": result,
+            "Error ÷ PyTorch's own": error,
+        }
+        for (inputs, result, error), group in groupby(rows)
+    ]

@@ -118,8 +118,10 @@ def _correct_headline(row: Row) -> str:
         said += ", verified in two runs" if row["verified"] else ", not verified"
     elif high is not None and high < 1:
         said = f"Correct, but slower than PyTorch: {written}"
+    elif low is not None and high is not None and low >= 0.95 and high <= 1.05:
+        said = f"Correct, and as fast as PyTorch: {written}"
     else:
-        said = f"Correct, and about as fast as PyTorch: {written}"
+        said = f"Correct, with no certain speedup: {written}"
     return said if row["benchmark_check"] is not False else f"{said}; the benchmark calls it wrong"
 
 
@@ -147,7 +149,7 @@ def badges(row: Row) -> str:
         _BACKENDS.get(row["backend"], row["backend"]),
         row["configuration"],
     ]
-    what = " · ".join(escape_markdown(str(part)) for part in parts if part)
+    what = " · ".join(escape_markdown(str(part)) for part in parts if part not in ("", "unknown"))
     return f"{verdict_badge(row['verdict'])} {flags} &nbsp; {what}".replace("  ", " ")
 
 
@@ -205,7 +207,9 @@ def our_judge(row: Row, evidence: Mapping[str, Any] | None) -> tuple[str, list[s
         heading = f"{verdict}, {factor}" if row["speedup"] is not None else f"{verdict}, not timed"
     else:
         heading = f"{verdict}, no speedup"
-    sentences = [escape_markdown(row["sentence"])] if row["sentence"] else []
+    # the evaluator's sentence starts with the verdict, which is the heading here
+    said = capitalised(row["sentence"].removeprefix(f"{verdict}: "))
+    sentences = [escape_markdown(said)] if said else []
     trials = (evidence or {}).get("trials") or []
     if trials:
         passed = sum(bool(trial["passed"]) for trial in trials)
