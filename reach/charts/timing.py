@@ -146,7 +146,8 @@ def timing_figure(timing: Timing, mode: Mode) -> go.Figure:
     both = [*timing.candidate, *timing.reference]
     pad = max((max(both) / min(both)) ** 0.12, 1.04)  # room for the densities' tails
     low, high = min(both) / pad, max(both) * pad
-    ticks = log_ticks(low, high)
+    inset = (high / low) ** 0.03  # plotly hides the label of a tick at the very edge
+    ticks = log_ticks(low * inset, high / inset)
     fig.update_xaxes(
         range=[math.log10(low), math.log10(high)],
         tickvals=[math.log10(tick) for tick in ticks],
