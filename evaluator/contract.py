@@ -7,13 +7,28 @@ that everything can import it; the closed sets below are the vocabulary of the U
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 EVALUATOR_VERSION = "0.1.0"
+
+
+@functools.cache
+def evaluator_version() -> str:
+    """Version and a digest of the evaluator's own source: `0.1.0+1a2b3c4d5e6f`.
+
+    The digest names the exact code wherever it runs, also in a copy without its repository:
+    SHA-256 over name and content of `evaluator/*.py` in order of names, its first 12 digits.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{EVALUATOR_VERSION}+{digest.hexdigest()[:12]}"
 
 
 class Verdict(StrEnum):
@@ -257,7 +272,7 @@ class Evaluation:
     torch: str = ""
     triton: str | None = None
     python: str = ""
-    evaluator_version: str = EVALUATOR_VERSION
+    evaluator_version: str = ""
     isolation: str = ""
     started_at: str = ""
     compile_s: float | None = None

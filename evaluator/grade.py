@@ -21,7 +21,16 @@ import torch
 
 from evaluator import gpu
 from evaluator.catalogue import Problem
-from evaluator.contract import Evaluation, Evidence, Flag, FlagCode, Severity, Stage, Verdict
+from evaluator.contract import (
+    Evaluation,
+    Evidence,
+    Flag,
+    FlagCode,
+    Severity,
+    Stage,
+    Verdict,
+    evaluator_version,
+)
 from evaluator.decide import Decision, decide
 from evaluator.intervals import Speedup, median, quantiles
 from evaluator.session import Observations, Session
@@ -157,6 +166,7 @@ def _new_row(
         torch=facts["torch"] or "",
         triton=facts["triton"],
         python=facts["python"] or "",
+        evaluator_version=evaluator_version(),
         started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
     )
 

@@ -512,8 +512,9 @@ class Session:
         """Only products have a TF32 form, and only fp32 ones on a GPU; an error above what TF32
         rounding explains is no TF32 result."""
         worst = max((trial.max_scaled_error or 0.0) for trial in self.seen.trials)
-        product = self.loaded["flops"] > 0 and self.device.type == "cuda"
-        return product and self.precision == "fp32" and worst < 4 * 2.0**-10
+        if self.device.type != "cuda" or self.precision != "fp32" or worst >= 4 * 2.0**-10:
+            return False
+        return self._flops() > 0
 
     def _try_tf32(self) -> None:
         """Holds a TF32 candidate against a TF32 reference, with a bound of its own.
@@ -692,6 +693,9 @@ class Session:
         seconds = min(1e-3 + 50e-6 * self.slots, 10e-3)
         return int(seconds * SPIN_CLOCK_HZ)
 
+    def _flops(self) -> int:
+        return int(self.reference.request("flops", LOAD_TIMEOUT_S)["flops"])
+
     def _floor_ms(self) -> float | None:
         """Bytes over the measured copy rate or FLOPs over the measured rate, whichever is more.
 
@@ -708,7 +712,7 @@ class Session:
         looked_up = bool(integers)
         counted = [*self.outputs.specs, *integers, *([] if looked_up else floats)]
         bytes_ms = sum(spec.nbytes for spec in counted) / ceilings.copy_bytes_per_s * 1e3
-        flops_ms = self.loaded["flops"] / ceilings.flops_per_s[self.precision] * 1e3
+        flops_ms = self._flops() / ceilings.flops_per_s[self.precision] * 1e3
         return max(bytes_ms, flops_ms)
 
 

@@ -379,10 +379,13 @@ def _warm_up(device: torch.device) -> None:
     Loading the libraries' kernels, and the C stub that Triton builds before its first launch.
     """
     import torch
+    from torch.utils.flop_counter import FlopCounterMode
 
     a = torch.rand(64, 64, device=device)
     (torch.randn(64, 64, device=device).double() @ a.double()).sum().item()
     (a @ a + a.to(torch.bfloat16).float()).sum().item()
+    with FlopCounterMode(display=False):
+        (a @ a).sum()
     image = torch.rand(1, 4, 16, 16, device=device)
     torch.conv2d(image, torch.rand(4, 4, 3, 3, device=device)).sum().item()
     if importlib.util.find_spec("triton") is not None:

@@ -51,6 +51,11 @@ class WorkerProcess:
             f"import sys; sys.path.insert(0, {str(ROOT)!r}); from evaluator.worker import main; "
             f"sys.path.pop(0); main({theirs.fileno()})"
         )
+        for folder in ("triton", "extensions", "inductor"):
+            # Made here, because a spare worker warms up as root what it uses as another user.
+            (self.work_dir / folder).mkdir()
+            if self.uid is not None:
+                os.chown(self.work_dir / folder, self.uid, self.uid)
         self.keeper = Keeper(
             [sys.executable, "-c", code],
             env={**scrubbed_environment(str(self.work_dir)), "PYTHONUNBUFFERED": "1"},
