@@ -17,9 +17,9 @@ import pytest
 from reach.store.paths import DATA_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
-# Needed without an import of ours: the first by plotly's exports, the others by torch's
-# cpp_extension when it builds a candidate.
-USED_BY_OTHERS = {"kaleido", "ninja", "setuptools"}
+# Needed without an import of ours: by plotly's exports, by duckdb where it hands a table to polars,
+# and by torch's cpp_extension where it builds a candidate.
+USED_BY_OTHERS = {"kaleido", "pyarrow", "ninja", "setuptools"}
 NOT_IN_EVALUATOR = {
     *("streamlit", "duckdb", "polars", "plotly", "pyarrow", "platformdirs", "pandas", "altair"),
     *("reach", "ui", "pages", "app"),
