@@ -127,3 +127,15 @@ def test_docker_targets_in_the_readme_are_in_the_dockerfile() -> None:
     assert targets
     stages = re.findall(r"^FROM \S+ AS (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert set(targets) <= set(stages)
+
+
+def test_environment_variables_are_documented() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    files = [ROOT / line for line in listed.stdout.splitlines() if not line.startswith("tests/")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files if path.exists())
+    variables = set(re.findall(r"KERNEL_REACH_[A-Z_]+", code))
+    assert variables
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert not [variable for variable in variables if variable not in text]
