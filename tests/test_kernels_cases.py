@@ -93,6 +93,12 @@ CASES: dict[str, list[Case]] = {
         case([140, 70], (3, 140), (3, 140)),
     ],
     "08_FM_second_order": [case([], (5, 7, 9), (5, 7)), case([], (3, 70, 40), (3, 70))],
+    "09_DIN_target_attention": [
+        (
+            [24, (19, 10)],
+            lambda: [spread(5, 24), spread(5, 41, 24), torch.tensor([41, 0, 1, 33, 20])],
+        ),
+    ],
     "10_Jagged_segment_pooling": [
         ([], lambda: [spread(83, 24), torch.tensor([0, 0, 3, 70, 82, 83])])
     ],
