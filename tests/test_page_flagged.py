@@ -31,6 +31,7 @@ def test_opens_on_the_partial_write(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "It returned a remembered result" in headings
     said = text_of(app)
     assert "Call 9 took no time\\." in said
+    assert "was scored ~~*283x*~~" in said  # the paper's, in italics and with its badge
     assert "200x" not in said.replace("~~200x~~", "")
 
 

@@ -8,8 +8,9 @@ import streamlit as st
 
 from reach.charts.output_map import strip_figure
 from reach.charts.output_view import choose_view, view_finding
+from reach.published import published
 from reach.style import kernel_sentences as say
-from reach.style.flag_gallery import UNFLAGGED, Card
+from reach.style.flag_gallery import UNFLAGGED, Card, beside_the_paper
 from reach.style.formats import counted_word, speedup
 from reach.style.templates import CONFIG
 from reach.style.words import capitalised, escape_markdown, struck
@@ -23,6 +24,8 @@ def case(row: Row, evidence: Evidence | None) -> None:
     with st.container(gap="xsmall"):
         heading(say.headline(row))
         st.markdown(say.badges(row))
+        if beside := beside_the_paper(row, published()):
+            st.markdown(beside, width=880)
     judges(row, evidence)
     output_block(row, evidence, "case-map")
     _open(row, "Timing, source and every checked call of this kernel")

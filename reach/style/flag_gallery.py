@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.contract import FlagCode
-from reach.style.formats import count, counted_word
+from reach.published import Published
+from reach.style.formats import count, counted_word, share, speedup
 from reach.style.kernel_sentences import FLAG_REASONS, rejecting_flags
-from reach.style.words import capitalised, escape_markdown
+from reach.style.words import capitalised, escape_markdown, provenance_badge
 
 Row = Mapping[str, Any]
 # a wrong answer inside the benchmark's tolerance needs no trick, so it has no flag of its own
@@ -66,6 +67,19 @@ def cards(rows: Sequence[Row]) -> list[Card]:
         used.add(example["evaluation_id"])
         made.append(Card(code, tuple(row for _, row in entries), example))
     return made
+
+
+def beside_the_paper(row: Row, paper: Published) -> str:
+    """The paper's partial write, said beside ours; only where ours was written to be like it."""
+    if row["configuration_kind"] != "adversarial":
+        return ""
+    wrote = share(paper["flagged_partial_write_share_written"].number)
+    scored = speedup(paper["flagged_partial_write_score"].number)
+    return (
+        f"The paper found a kernel that wrote *{wrote}* of its output and was scored "
+        f"~~*{scored}*~~ {provenance_badge('paper')} This one was written here to do the same, "
+        "and graded here."
+    )
 
 
 def gallery_headline(rows: Sequence[Row], shown: Sequence[Card]) -> tuple[str, str]:
