@@ -10,6 +10,7 @@ from reach.style import kernel_sentences as say
 from reach.style.formats import count
 from reach.style.words import escape_markdown
 from ui import kernel_parts as parts
+from ui.data import evidence as evidence_of
 from ui.data import store
 from ui.shell import Action, link, page
 
@@ -32,7 +33,6 @@ def kernel(evaluation_id: str) -> None:
             "belong to another data version, or to results on another machine.",
         )
         return
-    evidence = store().evidence(evaluation_id)
     query = {key: st.query_params.get_all(key) for key in st.query_params if key != "id"}
     chosen, sort = Filter.from_query(query), Sort.from_query(query, SORTABLE)
     place = store().neighbours(evaluation_id, chosen, sort) or store().neighbours(evaluation_id)
@@ -54,6 +54,7 @@ def kernel(evaluation_id: str) -> None:
         actions=actions,
         deck_width=1200,
     ):
+        evidence = evidence_of(evaluation_id)
         parts.judges(row, evidence)
         if row["message"]:
             parts.message_block(row)

@@ -23,6 +23,7 @@ def only_rows(rows: list[Evaluation], folder: Path, patch: pytest.MonkeyPatch) -
     patch.setattr(store_module, "shipped_dir", lambda: nothing_shipped)
     patch.setenv("KERNEL_REACH_DATA", str(folder))
     st.cache_resource.clear()
+    st.cache_data.clear()
 
 
 def open_page(name: str, **query: str) -> AppTest:

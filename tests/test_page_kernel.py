@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.contract import Evaluation, Evidence, Flag, FlagCode, Trial, Verdict
+from reach.store import Store
 from tests.app_pages import ROOT, only_rows, open_page, table_of, text_of
 from tests.synthetic import evaluation, failed, mixed, partial_write
 
@@ -81,13 +82,13 @@ def test_an_invalid_score_is_never_shown_unstruck(tmp_path: Path, monkeypatch: p
 
 
 def test_a_correct_kernel_states_its_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    row = evaluation(source=STORE, licence="MIT")
+    row = evaluation(source=STORE, licence="MIT", evaluator_version="0+synthetic")
     app = show([row], row, tmp_path, monkeypatch)
     assert app.title[0].value.startswith("Correct: 1.50x (1.45\u2060–\u20601.55) over PyTorch")
     assert "~~" not in text_of(app)
     facts = table_of(app, "Provenance")
     assert facts["Licence"] == "MIT"
-    assert facts["Evaluator"] == row.evaluator_version.replace(".", "\\.")
+    assert facts["Evaluator"] == "0\\+synthetic"
     assert "Driver, CUDA" not in facts  # not recorded in this row, so not claimed
 
 
@@ -111,6 +112,21 @@ def test_a_row_without_evidence_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     assert "No map of the output is stored" in headings
     assert "No single runs are stored" in headings
     assert "No checked call is stored" in headings
+
+
+def test_unreadable_evidence_leaves_the_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    row = softmax_case()
+    only_rows([row], tmp_path, monkeypatch)
+
+    def broken(self: Store, evaluation_id: str) -> None:
+        raise OSError("disk *gone*")
+
+    monkeypatch.setattr(Store, "evidence", broken)
+    app = open_page("kernel", id=row.evaluation_id)
+    assert not app.exception
+    assert app.title[0].value.startswith("Rejected: it wrote 0.3")
+    assert "disk \\*gone\\*" in app.error[0].value
+    assert "Provenance" in [table.proto.alt for table in app.table]
 
 
 def test_a_row_without_a_time_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
