@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from evaluator.contract import Evaluation, Evidence, Flag, FlagCode, Trial, Verdict
+from reach.charts.exporting import find_chromium
 from reach.store import Store
 from tests.app_pages import ROOT, only_rows, open_page, table_of, text_of
 from tests.synthetic import evaluation, failed, mixed, partial_write
@@ -208,3 +210,23 @@ def test_pages_hold_layout_only():
         assert not any(
             line.startswith(("import polars", "import plotly")) for line in text.splitlines()
         )
+
+
+@pytest.fixture
+def no_chromium(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server without a browser to draw pictures with."""
+    monkeypatch.setenv("BROWSER_PATH", "/nonexistent/chromium")
+    find_chromium.cache_clear()
+    yield
+    find_chromium.cache_clear()
+
+
+@pytest.mark.usefixtures("no_chromium")
+def test_without_chromium_the_data_is_still_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    case = softmax_case()
+    app = show([case], case, tmp_path, monkeypatch)
+    assert "This server has no Chromium" in text_of(app)
+    labels = {button.proto.label for button in app.get("download_button")}
+    assert labels == {"Data as CSV"}
