@@ -6,7 +6,9 @@ import polars as pl
 import streamlit as st
 
 from reach import argument as say
+from reach import measured
 from reach.charts import overview as charts
+from reach.charts.verdict_flow import verdict_flow
 from reach.findings import measured_line
 from reach.published import Published, published
 from reach.style.swatches import LegendItem
@@ -21,11 +23,6 @@ MOST_DOTS = 16
 
 def paper_mark() -> LegendItem:
     return ("paper", tokens()["ink"], "the paper's value")
-
-
-def short_block(finding: str, units: str) -> None:
-    with st.container(gap="xsmall"):
-        heading(finding, units)
 
 
 def chain(paper: Published, steps: list[say.Step], source: str) -> None:
@@ -43,16 +40,16 @@ def chain(paper: Published, steps: list[say.Step], source: str) -> None:
     )
 
 
-def correct(paper: Published, shares: list[say.CorrectShare], source: str) -> None:
+def correct(paper: Published, shares: list[measured.CorrectShare], source: str) -> None:
     rows = say.paper_shares(paper)
     chart(
         charts.correct_shares(shares, rows, mode()),
-        say.share_finding(shares, paper),
+        measured.share_finding(shares, paper),
         "Share of evaluations judged correct, one candidate a problem, 95 % Wilson interval"
-        + say.left_out_sentence(store().by_configuration(say.SHIPPED)),
+        + measured.left_out_sentence(store().by_configuration(measured.SHIPPED)),
         key="correct",
         source=f"{source}; {PAPER_SOURCE}",
-        data=say.shares_frame(shares),
+        data=measured.shares_frame(shares),
         groups=[
             (
                 None,
@@ -67,9 +64,11 @@ def correct(paper: Published, shares: list[say.CorrectShare], source: str) -> No
 
 
 def speedups(source: str) -> None:
-    by_precision = say.problems_by_precision(store().rows(say.SHIPPED, columns=say.TRIED_COLUMNS))
+    by_precision = measured.problems_by_precision(
+        store().rows(measured.SHIPPED, columns=measured.TRIED_COLUMNS)
+    )
     if not by_precision:
-        short_block(
+        heading(
             "No speedup is measured here yet",
             "Verified: two independent runs, each with its interval above 1.02x",
         )
@@ -77,11 +76,11 @@ def speedups(source: str) -> None:
     options, key = list(by_precision), "speedups-precision"
     precision = st.session_state.get(key) or options[0]
     precision = precision if precision in by_precision else options[0]
-    best = store().best_by_problem(say.SHIPPED.with_(precisions=(precision,)))
+    best = store().best_by_problem(measured.SHIPPED.with_(precisions=(precision,)))
     chart(
         charts.verified_speedups(best.head(MOST_DOTS), mode()),
-        say.speedup_finding(best, by_precision[precision]),
-        say.speedup_units(best.height, MOST_DOTS, precision),
+        measured.speedup_finding(best, by_precision[precision]),
+        measured.speedup_units(best.height, MOST_DOTS, precision),
         key="speedups",
         source=source,
         data=best,
@@ -119,16 +118,16 @@ def reach(paper: Published) -> None:
 
 
 def flow(source: str) -> None:
-    counted = store().verdict_flow(say.PUBLIC)
+    counted = store().verdict_flow(measured.PUBLIC)
     if counted.is_empty():
-        short_block(
+        heading(
             "No public candidate is graded here yet",
             "This block compares the benchmark's verdict with ours, candidate by candidate",
         )
     else:
         chart(
-            charts.verdict_flow(counted, mode()),
-            say.flow_finding(counted),
+            verdict_flow(counted, mode()),
+            measured.flow_finding(counted),
             "Public candidates by verdict; coloured where the two disagree · "
             f"{counted['evaluations'].sum():,} evaluations",
             key="flow",
@@ -139,14 +138,14 @@ def flow(source: str) -> None:
     if case is not None:
         link(
             "kernel",
-            say.case_label(case),
+            measured.case_label(case),
             {"id": case["evaluation_id"]},
             icon=":material/arrow_forward:",
         )
 
 
 def sources(paper: Published) -> None:
-    short_block("What this rests on", "Every value in italics, with how it reached us")
+    heading("What this rests on", "Every value in italics, with how it reached us")
     st.table(
         say.sources_table(paper),
         border="horizontal",
@@ -157,14 +156,16 @@ def sources(paper: Published) -> None:
 
 
 paper = published()
-precisions = [value.value for value in store().facets(say.SHIPPED)["precisions"]]
-shares = say.correct_shares(
+precisions = [value.value for value in store().facets(measured.SHIPPED)["precisions"]]
+shares = measured.correct_shares(
     {
-        name: store().by_configuration(say.SHIPPED.with_(precisions=(name,), suites=("level1",)))
+        name: store().by_configuration(
+            measured.SHIPPED.with_(precisions=(name,), suites=("level1",))
+        )
         for name in precisions
     }
 )
-source = measured_line(store().provenance(say.SHIPPED))
+source = measured_line(store().provenance(measured.SHIPPED))
 with page(say.overview_headline(paper), say.overview_deck(paper), deck_width=880):
     damaged_files()
     chain(paper, say.chain(paper, shares), source)

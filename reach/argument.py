@@ -6,115 +6,34 @@ is None with its reason, never a guess.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from evaluator.contract import CONFIGURATION_KINDS
-from reach.findings import wilson
-from reach.published import Published, PublishedValue
-from reach.store import Filter
-from reach.style.formats import MISSING, NBSP, count, integer, share, span, speedup
-from reach.style.words import PAPER_SOURCE, escape_markdown, struck, verdict_word
+from reach.measured import CorrectShare, best_of_kind
+from reach.published import Published, PublishedValue, as_published
+from reach.style.formats import MISSING, count, share, span
+from reach.style.words import PAPER_SOURCE, struck
 
-# Our own rows that carry the argument: shipped, and not made to fool a check.
-SHIPPED = Filter(
-    origins=("shipped_ours", "shipped_public"),
-    kinds=tuple(kind for kind in CONFIGURATION_KINDS if kind != "adversarial"),
-)
-PUBLIC = Filter(origins=("shipped_public",))
-# Its publisher lists only the candidates that survived, so a pass rate of it means nothing.
-SURVIVORS_ONLY = frozenset({"triton-dump_h200"})
-
-
-@dataclass(frozen=True)
-class CorrectShare:
-    """How many of a configuration's evaluations at one precision are correct; shares in [0, 1]."""
-
-    configuration: str
-    kind: str
-    precision: str
-    correct: int
-    as_given: int
-    verified: int
-    tried: int
-
-    @property
-    def share(self) -> float:
-        return self.correct / self.tried
-
-    @property
-    def share_as_given(self) -> float:
-        """Right at the shipped shapes and distribution: the share comparable with published."""
-        return self.as_given / self.tried
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        return wilson(self.correct, self.tried)
-
-    @property
-    def label(self) -> str:
-        return f"{self.configuration} · {self.precision}"
-
-
-def correct_shares(tables: dict[str, pl.DataFrame]) -> list[CorrectShare]:
-    """Correct shares, best first, from `Store.by_configuration` of each precision. Without the
-    configurations whose publisher lists survivors only."""
-    found = [
-        CorrectShare(
-            configuration=row["configuration"],
-            kind=row["configuration_kind"],
-            precision=precision,
-            correct=row["correct"],
-            as_given=row["correct_as_given"],
-            verified=row["verified_problems"],
-            tried=row["evaluations"],
-        )
-        for precision, table in tables.items()
-        for row in table.iter_rows(named=True)
-        if row["configuration"] not in SURVIVORS_ONLY
-    ]
-    return sorted(found, key=lambda item: (-item.share, item.label))
-
-
-def best_of_kind(shares: Sequence[CorrectShare], kind: str) -> CorrectShare | None:
-    """The configuration of a kind with the highest correct share, or None if none was graded."""
-    return max((s for s in shares if s.kind == kind), key=lambda s: s.share, default=None)
-
-
-def share_finding(shares: Sequence[CorrectShare], paper: Published) -> str:
-    """How many models' configurations exceed the paper's best open-weights share. Ours (in-house)
-    are no model's and not counted."""
-    bar = paper["open_weights_best_correct_share"].number
-    models = [item for item in shares if item.kind != "in_house"]
-    if not models:
-        return "No model's pass rate is measured here yet"
-    above = sum(item.share > bar for item in models)
-    return f"{count(above, len(models))} configurations solve more than *{as_published(bar)}*"
-
-
-def speedup_finding(best: pl.DataFrame, problems: int) -> str:
-    """How many problems got a verified faster kernel; `best` is `Store.best_by_problem`."""
-    verified = best.filter("verified")
-    above = verified.filter(pl.col("valid_speedup") > 2).height
-    return (
-        f"{count(verified.height, problems)} problems got a verified faster kernel, "
-        f"{integer(above)} of them above 2x"
-    )
-
-
-def flow_finding(flow: pl.DataFrame) -> str:
-    """The share of what the benchmark calls correct that is not; `flow`: `Store.verdict_flow`."""
-    passed = flow.filter(benchmark_outcome="correct")
-    total = int(passed["evaluations"].sum())
-    if total == 0:
-        return "The benchmark called no graded kernel correct"
-    wrong = total - int(passed.filter(outcome="correct")["evaluations"].sum())
-    if wrong == 0:
-        return f"All {integer(total)} kernels that the benchmark calls correct are"
-    return f"Of the kernels that the benchmark calls correct, {share(wrong / total)} are not"
+NO_FRONTIER = "no frontier model's candidate graded here yet"
+NO_WORKLOAD = "no workload profiled here yet"
+WORDS = {
+    "level1_problems_scored": "Level-1 problems scored",
+    "frontier_correct_share": "Frontier model: correct",
+    "frontier_verified_speedups": "Frontier model: verified faster",
+    "open_weights_best_correct_share": "Best open weights: correct",
+    "open_weights_best_verified_speedups": "Best open weights: verified faster",
+    "addressable_fraction_max": "In reach, recommender",
+    "addressable_fraction_min": "In reach, least of seven workloads",
+    "addressable_fraction_transformers": "In reach, transformers",
+    "transformer_library_share": "Transformers: GEMM and attention libraries",
+    "dlrm_bench_end_to_end_projection": "Saved, recommender (projection)",
+    "transformer_end_to_end_bound": "Saved, transformer, about",
+    "zero_tensor_passes": "Problems that zeros pass",
+    "flagged_partial_write_score": "Score of the partial write (invalid)",
+    "flagged_partial_write_share_written": "Share it wrote",
+}
 
 
 @dataclass(frozen=True)
@@ -134,16 +53,6 @@ class Step:
     ours_text: str = MISSING
     reason: str = ""
     detail: str = ""
-
-
-NO_FRONTIER = "no frontier model's candidate graded here yet"
-NO_OPEN_WEIGHTS = "no open-weights model's candidate graded here yet"
-NO_WORKLOAD = "no workload profiled here yet"
-
-
-def as_published(value: float) -> str:
-    """A published share with the digits it was published with: 8.63 %, 86 %."""
-    return f"{100 * value:.2f}".rstrip("0").rstrip(".") + f"{NBSP}%"
 
 
 def _about(value: float) -> str:
@@ -207,19 +116,6 @@ def chain(paper: Published, shares: Sequence[CorrectShare]) -> list[Step]:
     return steps
 
 
-def open_weights(paper: Published, shares: Sequence[CorrectShare]) -> list[Step]:
-    """The same two first steps for the best open-weights configuration."""
-    best = best_of_kind(shares, "open_weights")
-    share_key, verified_key = (
-        "open_weights_best_correct_share",
-        "open_weights_best_verified_speedups",
-    )
-    return [
-        _share_step("Correct, best open weights", paper, share_key, best, NO_OPEN_WEIGHTS),
-        _verified_step("Verified faster, open weights", paper, verified_key, best, NO_OPEN_WEIGHTS),
-    ]
-
-
 def reach_ranges(paper: Published) -> list[tuple[str, float, float, str]]:
     """What of a step's wall clock the paper says kernels can reach: name, both ends in percent
     (equal for a single value), status. None of it is measured here."""
@@ -280,64 +176,6 @@ def paper_shares(paper: Published) -> list[tuple[str, float]]:
     ]
 
 
-def shares_frame(shares: Sequence[CorrectShare]) -> pl.DataFrame:
-    """Correct shares as a table for download; shares in [0, 1]."""
-    return pl.DataFrame(
-        [
-            {
-                "configuration": item.configuration,
-                "kind": item.kind,
-                "precision": item.precision,
-                "correct": item.correct,
-                "tried": item.tried,
-                "share": item.share,
-                "share_low": item.interval[0],
-                "share_high": item.interval[1],
-                "share_as_given": item.share_as_given,
-            }
-            for item in shares
-        ]
-    )
-
-
-def left_out_sentence(table: pl.DataFrame) -> str:
-    """Which configurations a pass rate leaves out, to follow a units line; empty if none."""
-    names = sorted(SURVIVORS_ONLY & set(table["configuration"]))
-    if not names:
-        return ""
-    return f" · without {escape_markdown(', '.join(names))}, which lists survivors only"
-
-
-TRIED_COLUMNS = ("suite", "problem", "problem_version", "precision", "valid_speedup")
-
-
-def problems_by_precision(rows: pl.DataFrame) -> dict[str, int]:
-    """How many problems were tried at each precision that has a speedup; `rows` holds
-    TRIED_COLUMNS. The precision with most speedups first."""
-    timed = rows.group_by("precision").agg(
-        problems=pl.struct("suite", "problem", "problem_version").n_unique(),
-        speedups=pl.col("valid_speedup").count(),
-    )
-    timed = timed.filter(pl.col("speedups") > 0)
-    timed = timed.sort("speedups", "precision", descending=[True, False])
-    return dict(zip(timed["precision"], timed["problems"], strict=True))
-
-
-def speedup_units(found: int, drawn: int, precision: str) -> str:
-    """What the speedup chart shows, and how many of the problems with a correct kernel."""
-    some = f"the {drawn} fastest of {found:,} problems" if found > drawn else f"{found:,} problems"
-    return (
-        f"Best correct kernel of each problem over PyTorch eager, 95 % CI, log scale · {precision} "
-        f"· {some}"
-    )
-
-
-def case_label(case: Mapping[str, Any]) -> str:
-    """The link to the partial-write case: what the benchmark scored, and our verdict."""
-    score = struck(speedup(case["benchmark_speedup"]))
-    return f"The clearest case: {score}, {verdict_word(case['verdict'])}"
-
-
 def overview_deck(paper: Published) -> str:
     """What the page does, and how to tell the paper's numbers from ours."""
     return (
@@ -346,24 +184,6 @@ def overview_deck(paper: Published) -> str:
         f"([{PAPER_SOURCE}]({paper.url})), measured on an {paper.gpu.split(',')[0]} at "
         f"{paper.precision}; upright ones are ours."
     )
-
-
-WORDS = {
-    "level1_problems_scored": "Level-1 problems scored",
-    "frontier_correct_share": "Frontier model: correct",
-    "frontier_verified_speedups": "Frontier model: verified faster",
-    "open_weights_best_correct_share": "Best open weights: correct",
-    "open_weights_best_verified_speedups": "Best open weights: verified faster",
-    "addressable_fraction_max": "In reach, recommender",
-    "addressable_fraction_min": "In reach, least of seven workloads",
-    "addressable_fraction_transformers": "In reach, transformers",
-    "transformer_library_share": "Transformers: GEMM and attention libraries",
-    "dlrm_bench_end_to_end_projection": "Saved, recommender (projection)",
-    "transformer_end_to_end_bound": "Saved, transformer, about",
-    "zero_tensor_passes": "Problems that zeros pass",
-    "flagged_partial_write_score": "Score of the partial write (invalid)",
-    "flagged_partial_write_share_written": "Share it wrote",
-}
 
 
 def _written(value: PublishedValue) -> str:

@@ -42,7 +42,8 @@ def evaluations_headline(shown: int, total: int, table: pl.DataFrame) -> str:
     ours, theirs = int(table["correct"].sum()), int(table["benchmark_correct"].sum())
     word = "evaluation" if total == 1 else "evaluations"
     of = integer(shown) if shown == total else count(shown, total)
-    return f"{of} {word}: {integer(ours)} correct by our judge, {integer(theirs)} by the benchmark's"
+    both = f"{integer(ours)} correct by our judge, {integer(theirs)} by the benchmark's"
+    return f"{of} {word}: {both}"
 
 
 def configuration_finding(table: pl.DataFrame) -> str:

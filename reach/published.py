@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reach.store.paths import shipped_dir
+from reach.style.formats import NBSP
 
 Status = Literal["published", "secondary summary", "our inference"]
 PUBLISHED_FILE = "published.json"
@@ -130,6 +131,11 @@ def read_published(path: Path) -> Published:
         sources_cited=tuple(CitedSource(s["what"], s["doi"]) for s in data["sources_cited"]),
         note=data["note"],
     )
+
+
+def as_published(value: float) -> str:
+    """A published share with the digits it was published with: 8.63 %, 86 %."""
+    return f"{100 * value:.2f}".rstrip("0").rstrip(".") + f"{NBSP}%"
 
 
 @functools.cache

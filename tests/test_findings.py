@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.contract import CONFIGURATION_KINDS, FlagCode
-from reach import argument, findings
+from reach import argument, findings, measured
 from reach.published import published
 from reach.store import SORTABLE, Filter, Store
 from tests.synthetic import evaluation, failed, mixed, partial_write, write_user
@@ -27,8 +27,8 @@ def store(tmp_path: Path) -> Store:
 
 def share_of(
     correct: int, tried: int, kind: str = "frontier", name: str = "x"
-) -> argument.CorrectShare:
-    return argument.CorrectShare(name, kind, "bf16", correct, correct, correct // 2, tried)
+) -> measured.CorrectShare:
+    return measured.CorrectShare(name, kind, "bf16", correct, correct, correct // 2, tried)
 
 
 # -- interval ----------------------------------------------------------------------------------
@@ -190,49 +190,49 @@ def test_the_best_frontier_configuration_stands_beside_the_paper() -> None:
 def test_correct_shares_leave_survivors_only_out(store: Store) -> None:
     table = store.by_configuration()
     survivors = table.with_columns(configuration=pl.lit("triton-dump_h200"))
-    assert argument.correct_shares({"bf16": survivors}) == []
-    assert "triton" in argument.left_out_sentence(survivors)
-    assert argument.left_out_sentence(table) == ""
-    first = argument.correct_shares({"bf16": table})[0]
+    assert measured.correct_shares({"bf16": survivors}) == []
+    assert "triton" in measured.left_out_sentence(survivors)
+    assert measured.left_out_sentence(table) == ""
+    first = measured.correct_shares({"bf16": table})[0]
     assert (first.configuration, first.correct, first.tried) == ("config-a", 3, 3)
-    assert argument.shares_frame([first])["share"].to_list() == [1.0]
+    assert measured.shares_frame([first])["share"].to_list() == [1.0]
 
 
 def test_share_finding_counts_models_not_ours() -> None:
-    assert argument.share_finding([], PAPER) == "No model's pass rate is measured here yet"
+    assert measured.share_finding([], PAPER) == "No model's pass rate is measured here yet"
     shares = [share_of(50, 100), share_of(10, 100), share_of(99, 100, "in_house")]
     assert (
-        argument.share_finding(shares, PAPER)
+        measured.share_finding(shares, PAPER)
         == "1 of 2 configurations solve more than *30.4\u00a0%*"
     )
 
 
 def test_speedup_finding_counts_verified_problems(store: Store) -> None:
     best = store.best_by_problem()
-    tried = argument.problems_by_precision(store.rows(columns=argument.TRIED_COLUMNS))
+    tried = measured.problems_by_precision(store.rows(columns=measured.TRIED_COLUMNS))
     assert tried == {"bf16": 4, "fp32": 1}
     bf16 = store.best_by_problem(Filter(precisions=("bf16",)))
-    assert argument.speedup_finding(bf16, tried["bf16"]) == (
+    assert measured.speedup_finding(bf16, tried["bf16"]) == (
         "2 of 4 problems got a verified faster kernel, 1 of them above 2x"
     )
     assert best["compiled_speedup"].to_list()[1] == pytest.approx(1.5 / 1.25)
 
 
 def test_flow_finding_counts_what_the_benchmark_lets_through(store: Store) -> None:
-    assert argument.flow_finding(store.verdict_flow()) == (
+    assert measured.flow_finding(store.verdict_flow()) == (
         "Of the kernels that the benchmark calls correct, 40.0\u00a0% are not"
     )
-    assert argument.flow_finding(store.verdict_flow(Filter(outcomes=("correct",)))) == (
+    assert measured.flow_finding(store.verdict_flow(Filter(outcomes=("correct",)))) == (
         "All 3 kernels that the benchmark calls correct are"
     )
     nothing = store.verdict_flow(Filter(outcomes=("failed",)))
-    assert argument.flow_finding(nothing) == "The benchmark called no graded kernel correct"
+    assert measured.flow_finding(nothing) == "The benchmark called no graded kernel correct"
 
 
 def test_the_argument_rests_on_shipped_rows_that_were_not_made_to_fool(tmp_path: Path) -> None:
     write_user([evaluation(), partial_write(), failed()], tmp_path)
-    assert Store(tmp_path / "none", tmp_path).count(argument.SHIPPED) == 0
-    assert set(CONFIGURATION_KINDS) - set(argument.SHIPPED.kinds) == {"adversarial"}
+    assert Store(tmp_path / "none", tmp_path).count(measured.SHIPPED) == 0
+    assert set(CONFIGURATION_KINDS) - set(measured.SHIPPED.kinds) == {"adversarial"}
 
 
 def test_every_figure_of_the_sources_table_is_the_papers() -> None:
