@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.contract import Evaluation, Evidence, Verdict
@@ -184,12 +184,14 @@ filters = st.builds(
 )
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(filters)
 def test_a_filter_survives_the_address(chosen: Filter) -> None:
     assert Filter.from_query(chosen.to_query()) == chosen
     assert Filter.from_url(chosen.to_url()) == chosen
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(filters)
 def test_removing_every_active_part_shows_everything(chosen: Filter) -> None:
     left = chosen
@@ -198,6 +200,7 @@ def test_removing_every_active_part_shows_everything(chosen: Filter) -> None:
     assert left == Filter()
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.dictionaries(words, st.lists(words, max_size=3)))
 def test_no_address_is_an_error(query: dict[str, list[str]]) -> None:
     Filter.from_query(query)
@@ -270,6 +273,7 @@ real_filters = st.builds(
 
 
 def test_filters_mean_what_they_say(store: Store) -> None:
+    @settings(deadline=None)  # a busy machine is no failure
     @given(real_filters)
     def check(chosen: Filter) -> None:
         expected = {r.evaluation_id for r in mixed() if keeps(chosen, r)}

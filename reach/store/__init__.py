@@ -1,10 +1,10 @@
 """The evaluations' store: shipped parquet and the user's own results behind one view."""
 
 from reach.store.filters import FACETS, Filter, Sort
+from reach.store.loading import DamagedFile
 from reach.store.paths import data_dir, shipped_dir
 from reach.store.sql import COLUMNS, SORTABLE
 from reach.store.store import (
-    DamagedFile,
     FacetValue,
     Neighbours,
     Provenance,

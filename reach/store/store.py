@@ -7,52 +7,21 @@ named in `damaged()` and leaves everything else usable.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import polars as pl
 
 from reach.store import sql
-from reach.store.compact import CompactionError, conform
-from reach.store.convert import (
-    NotAnEvaluation,
-    ParsedRow,
-    evidence_dict,
-    read_evaluation,
-    row_frame,
-)
+from reach.store.convert import evidence_dict, read_evaluation
 from reach.store.filters import Filter, Sort
-from reach.store.paths import (
-    EVALUATIONS_FILE,
-    EVIDENCE_FILE,
-    KERNELS_FILE,
-    data_dir,
-    shipped_dir,
-    user_evaluations_dir,
-)
-from reach.store.schema import ROW_SCHEMA
-
-MEMORY_LIMIT = "1GB"
-SHIPPED_ORIGINS = {EVALUATIONS_FILE: "shipped_public", KERNELS_FILE: "shipped_ours"}
-USER_ORIGIN = "user"
+from reach.store.loading import DamagedFile, Loader
+from reach.store.paths import EVIDENCE_FILE, data_dir, shipped_dir, user_evaluations_dir
 
 EVERYTHING = Filter()
 LATEST = Sort()
-
-Signature = dict[str, tuple[int, int]]  # file name -> (mtime in ns, bytes)
-
-
-@dataclass(frozen=True)
-class DamagedFile:
-    """A file that was left out, and why, in one sentence."""
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -82,18 +51,6 @@ class Provenance:
     last: str | None
 
 
-@dataclass(frozen=True)
-class _Snapshot:
-    """What was loaded at one moment. Replaced as a whole, never changed."""
-
-    connection: duckdb.DuckDBPyConnection
-    shipped: Signature
-    user: Signature
-    damaged: tuple[DamagedFile, ...]
-    version: str
-    user_files: dict[str, str]  # evaluation_id -> file name
-
-
 class Store:
     """Read access to all evaluations. Safe to share between threads."""
 
@@ -102,89 +59,18 @@ class Store:
         self._shipped_dir = shipped
         self._user_dir = user_evaluations_dir(user)
         self._lock = threading.Lock()
-        self._parsed: dict[str, tuple[tuple[int, int], ParsedRow | DamagedFile]] = {}
-        self._snapshot = self._load()
-
-    # -- loading ---------------------------------------------------------------------------
+        self._loader = Loader(shipped, self._user_dir)
+        self._snapshot = self._loader.load()
 
     def refresh(self) -> bool:
         """Loads the rows again if a file was added, removed or changed; says whether it did."""
-        if self._unchanged(self._snapshot):
+        if self._loader.unchanged(self._snapshot):
             return False
         with self._lock:
-            if self._unchanged(self._snapshot):
+            if self._loader.unchanged(self._snapshot):
                 return False
-            self._snapshot = self._load()
+            self._snapshot = self._loader.load()
         return True
-
-    def _unchanged(self, snapshot: _Snapshot) -> bool:
-        return (
-            self._shipped_signature() == snapshot.shipped
-            and _signature(self._user_dir, ".json") == snapshot.user
-        )
-
-    def _shipped_signature(self) -> Signature:
-        present = _signature(self._shipped_dir, ".parquet")
-        wanted = {*SHIPPED_ORIGINS, EVIDENCE_FILE}
-        return {name: facts for name, facts in present.items() if name in wanted}
-
-    def _load(self) -> _Snapshot:
-        shipped, user = self._shipped_signature(), _signature(self._user_dir, ".json")
-        damaged: list[DamagedFile] = []
-        frames: list[pl.DataFrame] = []
-        for name, origin in SHIPPED_ORIGINS.items():
-            if name in shipped:
-                try:
-                    frame = conform(pl.read_parquet(self._shipped_dir / name), ROW_SCHEMA, name)
-                except (pl.exceptions.PolarsError, OSError, CompactionError) as error:
-                    damaged.append(DamagedFile(name, f"it cannot be read: {error}"))
-                else:
-                    frames.append(frame.with_columns(origin=pl.lit(origin)))
-        taken = {i for frame in frames for i in frame["evaluation_id"]}
-        rows, user_files = self._load_user(user, taken, damaged)
-        frames.append(row_frame(rows).with_columns(origin=pl.lit(USER_ORIGIN)))
-        return _Snapshot(
-            connection=_connect(pl.concat(frames)),
-            shipped=shipped,
-            user=user,
-            damaged=tuple(damaged),
-            version=_version(self._shipped_dir, sorted(shipped)),
-            user_files=user_files,
-        )
-
-    def _load_user(
-        self, files: Signature, taken: set[str], damaged: list[DamagedFile]
-    ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        """The user's rows, each file parsed once as long as it does not change."""
-        rows: list[dict[str, Any]] = []
-        names: dict[str, str] = {}
-        self._parsed = {n: v for n, v in self._parsed.items() if files.get(n) == v[0]}
-        for name in sorted(files):
-            if name not in self._parsed:
-                self._parsed[name] = (files[name], self._parse(name))
-            result = self._parsed[name][1]
-            if isinstance(result, DamagedFile):
-                damaged.append(result)
-                continue
-            identity = result.row["evaluation_id"]
-            if identity in names:
-                reason = f"it has the same evaluation_id as {names[identity]}."
-                damaged.append(DamagedFile(name, reason))
-            elif identity not in taken:  # the same row, shipped since: shown once
-                names[identity] = name
-                rows.append(result.row)
-        return rows, names
-
-    def _parse(self, name: str) -> ParsedRow | DamagedFile:
-        try:
-            parsed = read_evaluation(self._user_dir / name)
-        except NotAnEvaluation as error:
-            return DamagedFile(name, str(error))
-        except OSError as error:
-            return DamagedFile(name, f"it cannot be read: {error.strerror}.")
-        return ParsedRow(parsed.row, {})  # evidence is read from the file when asked for
-
-    # -- asking ----------------------------------------------------------------------------
 
     def _query(self, text: str, parameters: list[Any] | None = None) -> pl.DataFrame:
         with self._snapshot.connection.cursor() as cursor:
@@ -311,41 +197,6 @@ class Store:
 def open_store(shipped: Path | None = None, user: Path | None = None) -> Store:
     """A store over the shipped files and the user's data directory. Keep one a process."""
     return Store(shipped or shipped_dir(), user or data_dir())
-
-
-def _connect(rows: pl.DataFrame) -> duckdb.DuckDBPyConnection:
-    """An in-memory database with the view, closed to files, network and configuration."""
-    connection = duckdb.connect(
-        ":memory:", config={"memory_limit": MEMORY_LIMIT, "threads": 2, "temp_directory": ""}
-    )
-    connection.register("incoming", rows)
-    connection.execute(sql.VIEW)
-    connection.unregister("incoming")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-    return connection
-
-
-def _signature(folder: Path, suffix: str) -> Signature:
-    """Name, time and size of each file of a folder; empty where there is no such folder."""
-    found: Signature = {}
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(suffix) and not entry.name.startswith("."):
-                    facts = entry.stat()
-                    found[entry.name] = (facts.st_mtime_ns, facts.st_size)
-    except FileNotFoundError:
-        pass  # no folder yet, or a file removed while looking: the next call sees what is left
-    return found
-
-
-def _version(folder: Path, names: list[str]) -> str:
-    digest = hashlib.sha256()
-    for name in names:
-        digest.update(name.encode())
-        digest.update((folder / name).read_bytes())
-    return digest.hexdigest()[:7]
 
 
 def _one(frame: pl.DataFrame) -> dict[str, Any] | None:
