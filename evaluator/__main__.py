@@ -72,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     campaign.add_argument("--out", required=True, type=Path, help="JSONL; finished rows stay")
     campaign.add_argument("--device", help="default: the first GPU, else cpu")
     campaign.add_argument("--seconds", type=float, help="start no grading after this time")
+    campaign.add_argument(
+        "--no-verify", dest="verify", action="store_false", help="leave the second runs out"
+    )
     campaign.set_defaults(run=_campaign)
     return parser
 
@@ -206,6 +209,7 @@ def _campaign(options: argparse.Namespace) -> int:
             out=options.out,
             device=_device(options.device),
             seconds=options.seconds,
+            verify=options.verify,
             report=lambda line: print(line, flush=True),
         )
     except (ManifestError, OSError) as error:

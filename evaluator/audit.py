@@ -26,7 +26,7 @@ from evaluator.benchmark_check import (
 )
 from evaluator.bounds import FACTOR, Tally, element_unit
 from evaluator.catalogue import Problem, all_problems
-from evaluator.contract import EVALUATOR_VERSION, finite
+from evaluator.contract import evaluator_version, finite
 from evaluator.no_work import Answer, answers_from
 from evaluator.scaled_error import (
     ReferenceErrors,
@@ -130,7 +130,7 @@ def to_json(rows: Sequence[AuditRow]) -> dict[str, Any]:
     }
     return finite(
         {
-            "evaluator_version": EVALUATOR_VERSION,
+            "evaluator_version": evaluator_version(),
             "torch": torch.__version__,
             "summary": summary,
             "degenerate": [row.problem for row in rows if row.degenerate],

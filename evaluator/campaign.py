@@ -108,11 +108,13 @@ def run_campaign(
     out: Path,
     device: str,
     seconds: float | None,
+    verify: bool,
     report: Report,
 ) -> int:
     """Grades every entry that `out` does not hold yet; returns how many are still to do.
 
-    `seconds` bounds the time after which no further grading is started. Raises `ManifestError`.
+    `seconds` bounds the time after which no further grading is started; without `verify` no
+    second runs are made. Raises `ManifestError`.
     """
     done = finished_keys(out)
     entries = [entry for entry in read_manifest(manifest, root) if entry.key not in done]
@@ -124,7 +126,7 @@ def run_campaign(
             if seconds is not None and elapsed > seconds:
                 report(f"time is up: {len(entries) - number} left for the next run")
                 return len(entries) - number
-            row = _grade(entry, device)
+            row = _grade(entry, device, verify)
             rows.write(json.dumps(row) + "\n")
             rows.flush()
             os.fsync(rows.fileno())
@@ -137,7 +139,7 @@ def run_campaign(
     return 0
 
 
-def _grade(entry: Entry, device: str) -> dict[str, Any]:
+def _grade(entry: Entry, device: str, verify: bool) -> dict[str, Any]:
     fields = entry.fields
     url = None
     if fields.get("repo"):
@@ -149,6 +151,7 @@ def _grade(entry: Entry, device: str) -> dict[str, Any]:
         candidate=entry.path.read_bytes(),
         precision=fields["precision"],
         device=device,
+        verify=verify,
         identity=Identity(
             campaign=fields.get("campaign", "public-kernels"),
             configuration=fields["configuration"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluator.contract import Flag, FlagCode, Severity, Stage, Verdict
-from evaluator.session import Observations
+from evaluator.observations import Observations
 
 IMPLAUSIBLE_SPEEDUP = 10.0
 NOISY_HALF_WIDTH = 0.05

@@ -33,7 +33,8 @@ from evaluator.contract import (
 )
 from evaluator.decide import Decision, decide
 from evaluator.intervals import Speedup, median, quantiles
-from evaluator.session import Observations, Session
+from evaluator.observations import Observations
+from evaluator.session import run_session
 
 MAX_CANDIDATE_BYTES = 1 << 20
 FASTER = 1.02  # the interval's low end above which a speedup is worth verifying
@@ -66,11 +67,13 @@ def grade(
     precision: str | None = None,
     device: str | None = None,
     identity: Identity | None = None,
+    verify: bool = True,
     on_stage: OnStage = lambda stage, detail: None,
 ) -> Evaluation:
     """Grades `candidate` (the file's bytes) on `problem`; always returns a row with a verdict.
 
-    `precision` defaults to the problem's own, `device` to the first GPU or else the CPU. Raises
+    `precision` defaults to the problem's own, `device` to the first GPU or else the CPU;
+    `verify` False leaves out the second run, and no speedup is then verified. Raises
     OSError when the problem file cannot be read; whatever the candidate does is a verdict.
     """
     identity = identity or Identity()
@@ -89,20 +92,20 @@ def grade(
     problem_source = Path(problem.path).read_text(encoding="utf-8")
 
     def session(thorough: bool, report: OnStage) -> Observations:
-        return Session(
+        return run_session(
             problem_source=problem_source,
             candidate_source=text,
             precision=precision,
             device=device,
             on_stage=report,
             thorough=thorough,
-        ).run()
+        )
 
     seen = session(True, on_stage)
     decision = decide(seen, has_custom_kernel=row.backend != "torch")
     _observed(row, seen)
     _apply(row, decision)
-    if _worth_verifying(decision, seen.speedup):
+    if verify and _worth_verifying(decision, seen.speedup):
         on_stage(Stage.VERIFICATION, "once more, in fresh processes with fresh seeds")
         again = session(False, lambda stage, detail: on_stage(Stage.VERIFICATION, detail))
         _verify(row, seen, again, decide(again, has_custom_kernel=row.backend != "torch"))

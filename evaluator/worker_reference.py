@@ -131,43 +131,53 @@ class ReferenceWorker(Worker):
     def do_oracle(self, request: dict[str, Any]) -> dict[str, Any]:
         """The same module in float64 on the same inputs and weights, into the oracle buffers.
 
-        On the device if three times its tensors fit, else on the host, else the strict
-        reference at float32; `where` says which.
+        On the device if its tensors fit, else on the host, else the strict reference at float32;
+        `where` says which.
         """
-        targets = self.oracle_views
-        own = [*self.input_views[0], *self.state.values(), *targets]  # a result is as a target
-        needed = 3 * 8 * sum(tensor.numel() for tensor in own)
-        self._release()
-        where, device, dtype = "float64 on device", self.device, torch.float64
-        if needed > free_bytes(self.device):
-            where, device = "float64 on host", torch.device("cpu")
-            if self.device.type == "cpu" or needed > free_bytes(device):
-                where, device, dtype = "strict fp32", self.device, torch.float32
+        device, host = self.device, torch.device("cpu")
+        choices = [
+            ("float64 on device", device, torch.float64),
+            ("float64 on host", host, torch.float64),
+            ("strict fp32", device, torch.float32),
+        ]
+        tensors = [*self.input_views[0], *self.state.values(), *self.oracle_views]
+        needed = 2 * 8 * sum(tensor.numel() for tensor in tensors)
+        for name, place, dtype in choices:
+            self._release()
+            last = dtype is torch.float32
+            if not last and needed > free_bytes(place):
+                continue
+            try:
+                self._run_oracle(place, dtype)
+            except torch.OutOfMemoryError:
+                if last:
+                    raise
+                continue
+            return {"where": name}
+        raise AssertionError("the last choice returns or raises")
+
+    def _run_oracle(self, device: torch.device, dtype: torch.dtype) -> None:
         assert self.source is not None
+
+        def lifted(value: torch.Tensor) -> torch.Tensor:
+            kind = dtype if value.is_floating_point() else value.dtype
+            return value.to(device, kind, copy=True)
+
         with torch.device(device):  # its first weights are replaced: no need to draw them slowly
             module = self.source.Model(*self.init_values)
         module = module.to(device=device, dtype=dtype)
         own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-
-        def lifted(value: Any) -> Any:
-            if isinstance(value, torch.Tensor):
-                kind = dtype if value.is_floating_point() else value.dtype
-                return value.to(device, kind, copy=True)
-            return value
-
         with torch.no_grad():
             for name, value in self.state.items():
                 own[name].copy_(value)
-            arguments = unpack(self.input_tree, [lifted(v) for v in self.input_views[0]])
-            result = module(*arguments)
+            result = module(*unpack(self.input_tree, [lifted(v) for v in self.input_views[0]]))
             outputs: list[torch.Tensor] = []
             pack(result, outputs)
-            for value, target in zip(outputs, targets, strict=True):
+            for value, target in zip(outputs, self.oracle_views, strict=True):
                 target.copy_(value)
         self._synchronize()
-        del result, outputs, arguments, module, own
+        del result, outputs
         self._release()
-        return {"where": where}
 
     def _drawn(self, device: torch.device | str) -> Any:
         """The problem's inputs on `device`, floating ones at the precision asked for."""

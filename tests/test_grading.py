@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator import session
+from evaluator import sides
 from evaluator.catalogue import find
 from evaluator.contract import Evaluation, FlagCode, Stage, Verdict
 from evaluator.grade import grade
@@ -158,7 +158,7 @@ def test_a_partial_write_is_measured_and_shown_beside_the_benchmarks_verdict() -
 
 
 def test_a_hang_ends_as_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "CALL_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(sides, "CALL_TIMEOUT_S", 1.0)
     row = run(softmax("        while True:\n            pass"))
     assert row.verdict is Verdict.TIMEOUT
     assert "did not finish in time" in row.sentence

@@ -1,0 +1,327 @@
+"""The two workers of a session and the memory between them: load, bind, draw, call.
+
+Everything that crosses goes through here. The judge draws the seeds, owns every buffer and
+copies inputs from the reference's side to the candidate's, so neither sees the other's memory.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+
+import torch
+
+from evaluator import gpu
+from evaluator.buffers import Buffer, allocate, free_bytes
+from evaluator.contract import Stage
+from evaluator.observations import Observations
+from evaluator.poison import SENTINELS
+from evaluator.timing import Batch
+from evaluator.values import Layout, TensorSpec
+from evaluator.workers import WorkerFailed, WorkerProcess, take_worker
+
+BUILD_TIMEOUT_S = 900.0
+LOAD_TIMEOUT_S = 300.0
+DRAW_TIMEOUT_S = 120.0
+CALL_TIMEOUT_S = 30.0
+SPIN_CLOCK_HZ = 2e9  # about what current cards boost to; a slower clock only spins longer
+MAX_SLOTS = {"cuda": 256, "cpu": 16}
+BATCH_MS = 2.0
+
+StageCallback = Callable[[Stage, str], None]
+
+
+class Sides:
+    """Reference and candidate under one protocol. Raises `WorkerFailed` from every request."""
+
+    def __init__(self, precision: str, device: str, seen: Observations) -> None:
+        self.precision = precision
+        self.device_name = device
+        self.device = torch.device(device)
+        self.seen = seen
+        self.buffers: list[Buffer] = []
+        # Both start at once: importing torch takes longer than everything that follows.
+        self.reference = take_worker(device)
+        self.candidate = take_worker(device)
+
+    # -- setting up -------------------------------------------------------------------------
+    def load(self, problem_source: str, on_stage: StageCallback) -> None:
+        """Runs the reference once, makes the buffers of its shapes and hands them to both."""
+        on_stage(Stage.CHECKING, "starting two confined processes")
+        self.reference.assign("reference")
+        on_stage(Stage.CHECKING, "running the reference once")
+        self.weight_seed = secrets.randbits(31)
+        estimate = self.reference.request(
+            "estimate", LOAD_TIMEOUT_S, source=problem_source, precision=self.precision
+        )
+        self._refuse_too_large(estimate["input_bytes"])
+        self.loaded = self.reference.request(
+            "load", LOAD_TIMEOUT_S, seed=self.weight_seed, input_seed=secrets.randbits(63)
+        )
+        on_stage(Stage.CHECKING, "sharing memory with both")
+        self._make_buffers()
+        names = {
+            "input_tree": self.loaded["input_tree"],
+            "state_names": self.loaded["state_names"],
+        }
+        self.reference.bind(
+            {
+                "inputs": (self.reference_inputs, self.inputs),
+                "outputs": (self.reference_outputs, self.outputs),
+                "state": (self.reference_state, self.state),
+                "oracle": (self.oracle_buffer, self.oracles),
+            },
+            **names,
+        )
+        self._share_state()
+        self.candidate.assign("candidate")
+        self.seen.failed_side = "candidate"
+        self.candidate.bind(
+            {
+                "inputs": (self.candidate_inputs, self.inputs),
+                "outputs": (self.candidate_outputs, self.outputs),
+                "state": (self.candidate_state, self.state),
+            },
+            **names,
+        )
+        self.seen.isolation = self.candidate.isolation
+        # A call may take long on its own account, but not for ever: a hang is told from a slow
+        # kernel by a multiple of what the reference takes.
+        self.call_timeout_s = CALL_TIMEOUT_S + 100 * self.loaded["forward_ms"] / 1e3
+
+    def _make_buffers(self) -> None:
+        inputs, outputs, state = (
+            tuple(TensorSpec.from_json(spec) for spec in self.loaded[key])
+            for key in ("inputs", "outputs", "state")
+        )
+        if not outputs or any(spec.numel == 0 for spec in outputs):
+            raise WorkerFailed("output", "the reference returns no tensor with elements")
+        self.seen.output_bytes = sum(spec.nbytes for spec in outputs)
+        self.slots = self._slots(sum(spec.nbytes for spec in (*inputs, *outputs)))
+        self.inputs = Layout(inputs, self.slots)
+        self.outputs = Layout(outputs, self.slots)
+        self.state = Layout(state)
+        self.oracles = Layout(
+            tuple(
+                TensorSpec(spec.shape, _oracle_dtype(spec.dtype), spec.stride) for spec in outputs
+            )
+        )
+        self.reference_inputs = self._allocate(self.inputs)
+        self.candidate_inputs = self._allocate(self.inputs)
+        self.reference_outputs = self._allocate(self.outputs)
+        self.candidate_outputs = self._allocate(self.outputs)
+        self.reference_state = self._allocate(self.state)
+        self.candidate_state = self._allocate(self.state)
+        self.oracle_buffer = self._allocate(self.oracles)
+
+    def _allocate(self, layout: Layout) -> Buffer:
+        buffer = allocate(layout.nbytes, self.device)
+        self.buffers.append(buffer)
+        return buffer
+
+    def _refuse_too_large(self, input_bytes: int | None) -> None:
+        """Stops before anything is allocated where the tensors cannot fit on this device."""
+        if input_bytes is None:
+            return
+        needed = 6 * input_bytes
+        free = free_bytes(self.device)
+        if needed > free:
+            raise WorkerFailed(
+                "out_of_memory",
+                f"grading needs about {needed / 1e9:.0f} GB and {free / 1e9:.0f} GB are free on "
+                f"{self.device_name}; nothing was run",
+            )
+
+    def _slots(self, moved_bytes: int) -> int:
+        """Input sets in a batch: at least 2 ms of work, and several times the L2 in bytes."""
+        enough = BATCH_MS / max(self.loaded["forward_ms"], 0.005)
+        if self.device.type == "cuda":
+            cold = 4 * gpu.measure_ceilings(self.device_name).l2_bytes / moved_bytes
+            enough = max(enough, cold)
+        affordable = free_bytes(self.device) / 8 / moved_bytes
+        return max(1, min(MAX_SLOTS[self.device.type], int(affordable), round(enough + 0.5)))
+
+    def build(self, candidate_source: str) -> None:
+        """Imports the candidate and builds its module from the reference's seed and state."""
+        started = time.monotonic()
+        self.candidate.request(
+            "build",
+            BUILD_TIMEOUT_S,
+            source=candidate_source,
+            class_name="ModelNew",
+            seed=self.weight_seed,
+            init=self.loaded["init"],
+            precision=self.precision,
+        )
+        self.seen.compile_s = time.monotonic() - started
+        reply = self.candidate.request("load_state", DRAW_TIMEOUT_S)
+        self.seen.missing_state = [str(name) for name in reply["missing"]]
+
+    def rebuild(self) -> None:
+        """A second instance on both sides, from another seed, with the reference's state."""
+        build = {
+            "seed": secrets.randbits(31),
+            "init": self.loaded["init"],
+            "precision": self.precision,
+        }
+        self.reference.request("construct", LOAD_TIMEOUT_S, class_name="Model", **build)
+        self._share_state()
+        self.candidate.request("construct", BUILD_TIMEOUT_S, class_name="ModelNew", **build)
+        self.reload_state()
+
+    def _share_state(self) -> None:
+        """The reference's weights, through the judge, to where the candidate reads them."""
+        self.reference.request("export_state", DRAW_TIMEOUT_S)
+        self.candidate_state.tensor.copy_(self.reference_state.tensor)
+        self.synchronize()
+
+    def reload_state(self) -> None:
+        """Both sides as they were first: a reference in training mode changes its own buffers."""
+        for side in (self.reference, self.candidate):
+            side.request("load_state", DRAW_TIMEOUT_S)
+
+    def changed_state(self) -> set[str]:
+        """Names of state that the candidate has changed and the reference has not."""
+        theirs, own = (
+            {str(name) for name in side.request("changed_state", DRAW_TIMEOUT_S)["changed"]}
+            for side in (self.candidate, self.reference)
+        )
+        return theirs - own
+
+    # -- one call ---------------------------------------------------------------------------
+    def draw(self, structure: str = "as_given", slots: int = 1, scale: float = 1.0) -> None:
+        """Fresh inputs into the first `slots` slots, the same bytes for both sides.
+
+        `scale` multiplies the floating inputs, beyond what a structure may reach.
+        """
+        self.reference.request(
+            "draw",
+            DRAW_TIMEOUT_S + slots,
+            slots=list(range(slots)),
+            seeds=[secrets.randbits(63) for _ in range(slots)],
+            structure=structure,
+        )
+        if scale != 1.0:
+            for tensor in self.inputs.views(self.reference_inputs.tensor):
+                if tensor.is_floating_point():
+                    tensor.mul_(scale)
+        self.candidate_inputs.tensor.copy_(self.reference_inputs.tensor)
+        self.synchronize()
+
+    def call(self, side: WorkerProcess, poison: str) -> None:
+        """One call, into an output that holds the sentinel."""
+        mine = side is self.candidate
+        outputs = self.candidate_outputs if mine else self.reference_outputs
+        outputs.tensor.fill_(SENTINELS.get(poison, SENTINELS["a"]))
+        self.synchronize()
+        if poison != "none":
+            side.request("prepare", DRAW_TIMEOUT_S, poison=poison)
+        reply = side.request("call", self.call_timeout_s, slots=[0], spin_cycles=0)
+        if "aliased" in reply:
+            if mine:
+                self.seen.aliased = True
+            else:
+                self.seen.reference_aliases = True
+
+    def call_both(self, poison: str) -> None:
+        """Reference, then candidate on the same inputs; notes inputs that only it changed."""
+        self.call(self.reference, "a")
+        reference_mutates = not self._same_inputs()
+        self.call(self.candidate, poison)
+        if not reference_mutates and not self._same_inputs():
+            self.seen.mutated_inputs = True
+
+    def _same_inputs(self) -> bool:
+        ours, theirs = (
+            buffer.tensor.view(torch.int64)
+            for buffer in (self.reference_inputs, self.candidate_inputs)
+        )
+        return torch.equal(ours, theirs)
+
+    def output(self, side: WorkerProcess) -> list[torch.Tensor]:
+        """The judge's view of a side's last outputs."""
+        mine = side is self.candidate
+        buffer = self.candidate_outputs if mine else self.reference_outputs
+        return self.outputs.views(buffer.tensor)
+
+    def stacked_outputs(self, side: WorkerProcess) -> list[torch.Tensor]:
+        """Every output of all slots as one tensor: the calls of a batch are checked at once."""
+        mine = side is self.candidate
+        buffer = self.candidate_outputs if mine else self.reference_outputs
+        return [self.outputs.stacked(buffer.tensor, i) for i in range(len(self.outputs.specs))]
+
+    def oracle(self) -> list[torch.Tensor]:
+        """The exact outputs for the inputs of the first slot."""
+        reply = self.reference.request("oracle", LOAD_TIMEOUT_S)
+        self.seen.oracle = str(reply["where"])
+        return self.oracles.views(self.oracle_buffer.tensor)
+
+    def flops(self) -> int:
+        """FLOPs of one call of the reference, as torch counts them."""
+        return int(self.reference.request("flops", LOAD_TIMEOUT_S)["flops"])
+
+    def set_tf32(self, allowed: bool) -> None:
+        """Whether the reference's matrix products and convolutions may be computed in TF32."""
+        self.reference.request("arithmetic", DRAW_TIMEOUT_S, tf32=allowed)
+
+    # -- timed batches ----------------------------------------------------------------------
+    def prepare_batch(self, number: int) -> None:
+        """Fresh inputs for every slot, outputs and free memory poisoned, state as it was."""
+        self.draw(slots=self.slots)
+        self.reload_state()
+        sentinel = "ab"[number % 2]
+        for buffer in (self.reference_outputs, self.candidate_outputs):
+            buffer.tensor.fill_(SENTINELS[sentinel])
+        # malloc's sentinel costs a pass over the output, which would be timed as the call's own.
+        poison = "none" if self.device.type == "cpu" else sentinel
+        for side in (self.reference, self.candidate):
+            side.request("prepare", DRAW_TIMEOUT_S, poison=poison)
+        self.synchronize()
+
+    def batch(self, side: WorkerProcess) -> Batch:
+        """One call per slot, from request to reply by the judge's clock."""
+        timeout_s = self.call_timeout_s * (1 + self.slots / 10)
+        slots = list(range(self.slots))
+        cycles = self._spin_cycles()
+        started = time.perf_counter()
+        reply = side.request("call", timeout_s, slots=slots, spin_cycles=cycles)
+        wall_ms = (time.perf_counter() - started) * 1e3
+        claimed = [float(value) for value in reply["times_ms"]]
+        if len(claimed) != self.slots:
+            raise WorkerFailed("protocol", "the worker reports another number of calls")
+        return Batch(wall_ms, claimed)
+
+    def _spin_cycles(self) -> int:
+        """Long enough for the host to launch a batch ahead of the device: 1 ms and 50 us a call."""
+        if self.device.type != "cuda":
+            return 0
+        return int(min(1e-3 + 50e-6 * self.slots, 10e-3) * SPIN_CLOCK_HZ)
+
+    def benchmark_mean_ms(self, side: WorkerProcess, repeats: int) -> float:
+        """Mean time of a call as KernelBench takes it."""
+        timeout_s = 30.0 + repeats * self.call_timeout_s
+        reply = side.request("benchmark_times", timeout_s, repeats=repeats)
+        times = [float(value) for value in reply["times_ms"]]
+        return sum(times) / len(times)
+
+    # -- the end ----------------------------------------------------------------------------
+    def synchronize(self) -> None:
+        """Waits for the judge's own work on the device."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def close(self) -> None:
+        """Ends both workers and gives the memory back; keeps what the failed side printed."""
+        printed = self.candidate.close()
+        problem_printed = self.reference.close()
+        failed = self.seen.failure is not None and self.seen.failed_side == "problem"
+        self.seen.stdout = problem_printed if failed else printed
+        for buffer in self.buffers:
+            buffer.close()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+def _oracle_dtype(dtype: str) -> str:
+    return "float64" if dtype.startswith(("float", "bfloat")) else dtype
