@@ -75,7 +75,10 @@ def candidate_field() -> tuple[bytes, str]:
         persist_state="session",
         placeholder="import torch\n\n\nclass ModelNew(torch.nn.Module):\n    ...",
     )
-    return (file.getvalue(), file.name) if file else ((text or "").encode(), "the pasted source")
+    if file:
+        return file.getvalue(), file.name
+    # a lone surrogate is kept, and then refused as not being UTF-8
+    return (text or "").encode(errors="surrogatepass"), "the pasted source"
 
 
 def problem_label(spec: str, problems: dict[str, Problem]) -> str:
@@ -88,8 +91,9 @@ def problem_label(spec: str, problems: dict[str, Problem]) -> str:
 
 def settings() -> tuple[str, str | None, str, UploadedFile | None]:
     """The chosen problem's spec (or OWN), precision, device and uploaded problem file."""
-    heading("Problem and settings", "115 problems are shipped: KernelBench level 1 and DLRM-Bench")
     problems = {problem.spec: problem for problem in all_problems()}
+    shipped = f"{len(problems)} problems are shipped: KernelBench level 1 and DLRM-Bench"
+    heading("Problem and settings", shipped)
     spec = st.selectbox(
         "Problem",
         [*problems, OWN],
@@ -107,11 +111,10 @@ def settings() -> tuple[str, str | None, str, UploadedFile | None]:
         )
     own = problems[spec].native_precision if spec in problems else "the file's own"
     precision = st.segmented_control(
-        "Precision",
+        f"Precision (none chosen: {own})",
         PRECISIONS,
         key="grade-precision",
         persist_state="session",
-        help=f"Unset: {own}",
     )
     found = devices()
     device = st.selectbox("Device", found, key="grade-device") if len(found) > 1 else found[0]

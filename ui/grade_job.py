@@ -91,7 +91,8 @@ def handed_in(job_id: str, row: Mapping[str, Any] | None = None) -> None:
         hide_header=True,
         alt="What was handed in",
     )
-    text = (row and row["source"]) or st.session_state.get(_SUBMITTED, {}).get(job_id)
+    submitted = st.session_state.get(_SUBMITTED, {}).get(job_id)
+    text = (row["source"] if row else None) or submitted
     if text:
         source(text, height=340)
     st.caption("Runs confined: limits on time, memory and files. The judge never imports it.")
