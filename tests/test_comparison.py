@@ -13,7 +13,7 @@ from torch import Tensor
 from evaluator import slices
 from evaluator.bounds import element_unit
 from evaluator.comparison import agrees, check, check_indices, reference_errors
-from evaluator.scaled_error import DTYPES, epsilon
+from evaluator.scaled_error import DTYPES, ReferenceErrors, epsilon
 
 PRECISIONS = list(DTYPES)
 
@@ -309,3 +309,19 @@ def test_zeros_stay_wrong_where_the_reference_is_no_measure() -> None:
     assert not check(steps, oracle, **given).passed
     assert check(oracle.to(torch.bfloat16), oracle, **given).passed
     assert check(stalled, oracle, **given).passed
+
+
+@pytest.mark.parametrize("spoilt", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("where", ["output", "reference", "both"])
+def test_agreement_is_not_settled_by_a_row_that_holds_no_number(spoilt: float, where: str) -> None:
+    reference = torch.rand(8, 64)
+    output = reference.clone()
+    if where in ("output", "both"):
+        output[3, 5] = spoilt
+    if where in ("reference", "both"):
+        reference[3, 5] = spoilt
+    errors = ReferenceErrors(1e-6, 1e-7)
+    agreed = agrees(output, reference, precision="fp32", errors=errors)
+    assert agreed is (where == "both")
+    output[3, 9] += 1.0
+    assert not agrees(output, reference, precision="fp32", errors=errors)
