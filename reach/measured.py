@@ -91,7 +91,8 @@ def share_finding(shares: Sequence[CorrectShare], paper: Published) -> str:
     if not models:
         return "No model's pass rate is measured here yet"
     above = sum(item.share > bar for item in models)
-    return f"{count(above, len(models))} configurations solve more than *{as_published(bar)}*"
+    which = f"{count(above, len(models))} configurations"
+    return f"{which} solve more than *{as_published(bar)}* of the problems"
 
 
 def shares_frame(shares: Sequence[CorrectShare]) -> pl.DataFrame:

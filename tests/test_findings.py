@@ -204,7 +204,7 @@ def test_share_finding_counts_models_not_ours() -> None:
     shares = [share_of(50, 100), share_of(10, 100), share_of(99, 100, "in_house")]
     assert (
         measured.share_finding(shares, PAPER)
-        == "1 of 2 configurations solve more than *30.4\u00a0%*"
+        == "1 of 2 configurations solve more than *30.4\u00a0%* of the problems"
     )
 
 
