@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from evaluator.contract import Evaluation, Evidence, Verdict
 from reach.__main__ import main
-from reach.store import FACETS, Filter, Sort, Store
+from reach.store import FACETS, Filter, Sort, Store, convert
 from reach.store.compact import CompactionError, compact
 from reach.store.convert import NotAnEvaluation, parse_evaluation, read_evaluations
 from reach.store.schema import EVIDENCE_SCHEMA, ROW_SCHEMA
@@ -387,6 +387,18 @@ def test_damaged_files_are_named_and_nothing_else_breaks(tmp_path: Path) -> None
     assert store.count() == len(mixed())
     assert {file.name for file in store.damaged()} == set(DAMAGE)
     assert all(file.reason.endswith(".") for file in store.damaged())
+
+
+def test_a_file_far_too_large_for_a_row_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path,) = write_user([evaluation()], tmp_path)
+    monkeypatch.setattr(convert, "MAX_ROW_BYTES", path.stat().st_size - 1)
+    store = Store(tmp_path / "none", tmp_path)
+    assert store.count() == 0 and "larger than" in store.damaged()[0].reason
+    # many rows in one file are the usual case of a compaction, and may be larger
+    rows, evidence = tmp_path / "rows.parquet", tmp_path / "evidence.parquet"
+    assert compact([path], rows, evidence).total == 1
 
 
 def test_a_damaged_shipped_file_leaves_the_user_rows(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from reach.store.schema import (
     ROW_SCHEMA,
 )
 
-MAX_FILE_BYTES = 64 * 2**20  # a row with full maps is about 200 kB; beyond this it is not one
+MAX_ROW_BYTES = 16 * 2**20  # a row with full maps is about 200 kB; beyond this it is not one
 _VERDICTS = frozenset(v.value for v in Verdict)
 _FLAGS = frozenset(f.value for f in FlagCode)
 _IDENTITY = ("evaluation_id", "configuration", "problem", "verdict")
@@ -132,8 +132,6 @@ def _load(text: str) -> Any:
 
 
 def _read(path: Path) -> str:
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise NotAnEvaluation(f"it is larger than {MAX_FILE_BYTES // 2**20} MiB.")
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -142,6 +140,8 @@ def _read(path: Path) -> str:
 
 def read_evaluation(path: Path) -> ParsedRow:
     """One JSON file, one evaluation. Raises NotAnEvaluation, or OSError if it cannot be read."""
+    if path.stat().st_size > MAX_ROW_BYTES:
+        raise NotAnEvaluation(f"it is larger than {MAX_ROW_BYTES // 2**20} MiB.")
     return parse_evaluation(_load(_read(path)))
 
 
