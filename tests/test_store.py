@@ -414,6 +414,13 @@ def test_a_damaged_shipped_file_leaves_the_user_rows(tmp_path: Path) -> None:
     assert {f.name for f in store.damaged()} == {"evaluations.parquet", "kernels.parquet"}
 
 
+def test_a_data_directory_that_cannot_be_listed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "evaluations").write_text("a file where a folder should be")
+    store = Store(tmp_path / "none", tmp_path)
+    assert store.count() == 0 and not store.refresh()
+    assert [file.name for file in store.damaged()] == [str(tmp_path / "evaluations")]
+
+
 def test_a_row_shipped_since_is_shown_once(tmp_path: Path) -> None:
     (path,) = write_user([evaluation()], tmp_path)
     shipped = tmp_path / "shipped"

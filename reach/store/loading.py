@@ -73,6 +73,9 @@ class Loader:
         shipped, user = self._shipped_signature(), _signature(self._user_dir, ".json")
         damaged: list[DamagedFile] = []
         frames: list[pl.DataFrame] = []
+        unreadable = _unreadable(self._user_dir)
+        if unreadable:
+            damaged.append(DamagedFile(str(self._user_dir), unreadable))
         for name, origin in SHIPPED_ORIGINS.items():
             if name in shipped:
                 try:
@@ -148,9 +151,22 @@ def _signature(folder: Path, suffix: str) -> Signature:
                 if entry.name.endswith(suffix) and not entry.name.startswith("."):
                     facts = entry.stat()
                     found[entry.name] = (facts.st_mtime_ns, facts.st_size)
-    except FileNotFoundError:
-        pass  # no folder yet, or a file removed while looking: the next call sees what is left
+    except OSError:
+        # no folder yet, or a file removed while looking: the next call sees what is left; a folder
+        # that cannot be listed is named by `load`
+        pass
     return found
+
+
+def _unreadable(folder: Path) -> str | None:
+    """Why the folder cannot be listed; None where it can, or does not exist yet."""
+    try:
+        os.scandir(folder).close()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"the folder cannot be read: {error.strerror}."
+    return None
 
 
 def _version(folder: Path, names: list[str]) -> str:
