@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -17,6 +18,7 @@ from ui.notices import damaged_files
 from ui.shell import link, mode, page
 
 PAGE_SIZE = 25
+OPENERS = ("Problem", "Benchmark says", "Configuration")
 SIDEBAR = (
     ("Our verdict", "outcomes", "failed: malformed, build or run error, timeout, out of memory"),
     ("Suite", "suites", None),
@@ -96,6 +98,13 @@ def downloads(view: filters.View) -> None:
             )
 
 
+def opener(name: str, width: int, **settings: Any) -> Any:
+    """A column of names that open their row when clicked."""
+    return st.column_config.ButtonColumn(
+        width=width, type="tertiary", alignment="left", key=f"open-{name}", **settings
+    )
+
+
 def table(view: filters.View, shown: int) -> None:
     pages = -(-shown // PAGE_SIZE)
     number = min(view.page, pages)
@@ -114,13 +123,14 @@ def table(view: filters.View, shown: int) -> None:
         placeholder="–",
         key=filters.clicks("rows"),
         on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
+        # not cells: with the arrow keys the first step would already open a row
+        selection_mode="single-row",
         height="content",
         alt="Evaluations that match the filters; choosing one opens it",
         column_config={
-            "Problem": column.TextColumn(width=164, pinned=True),
+            "Problem": opener("Problem", 164, pinned=True),
             "Our verdict": column.MultiselectColumn(options=words, color=fills, width=112),
-            "Benchmark says": column.TextColumn(width=116, help="KernelBench's own check"),
+            "Benchmark says": opener("Benchmark says", 124, help="KernelBench's own check"),
             "Speedup": column.NumberColumn(
                 format="%.2fx", width=70, help="Over PyTorch eager; only where correct"
             ),
@@ -128,14 +138,15 @@ def table(view: filters.View, shown: int) -> None:
             "Flags": column.MultiselectColumn(
                 options=say.FLAG_CODES, color=flag_chip(mode()), width=140
             ),
-            "Configuration": column.TextColumn(width=132),
+            "Configuration": opener("Configuration", 140),
             "Precision": column.TextColumn(width=66),
             "Verified": column.TextColumn(width=64, help="Faster in two independent runs"),
             "Written": column.TextColumn(width=70, alignment="right", help="Share of the output"),
             "Graded": column.TextColumn(width=92),
         },
     )
-    chosen = [*event.selection.rows, *(cell[0] for cell in event.selection.cells)]
+    clicks = [st.session_state.get(f"open-{name}") for name in OPENERS]
+    chosen = [*event.selection.rows, *(click.row for click in clicks if click)]
     if chosen:
         st.switch_page(
             "pages/kernel.py",
@@ -144,7 +155,9 @@ def table(view: filters.View, shown: int) -> None:
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     ):
-        st.caption(f"Click a row to open it. {source}", width="content")
+        st.caption(
+            f"Click a name to open its row, or press Shift and Space on it. {source}", width="content"
+        )
         filters.pagination(pages)
 
 
