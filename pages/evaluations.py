@@ -155,9 +155,8 @@ def table(view: filters.View, shown: int) -> None:
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     ):
-        st.caption(
-            f"Click a name to open its row, or press Shift and Space on it. {source}", width="content"
-        )
+        how = "Click a name to open its row, or press Shift and Space on it."
+        st.caption(f"{how} {source}", width="content")
         filters.pagination(pages)
 
 
