@@ -203,8 +203,7 @@ def _observed(row: Evaluation, seen: Observations) -> None:
     if seen.pair is not None:
         row.written_fraction = seen.pair.written_fraction
         row.right_fraction = seen.pair.right_fraction
-    constants = [a for a in seen.trivial if a.answer in ("zeros", "the mean")]
-    row.degenerate = any(a.passes_check for a in constants) if constants else None
+    row.degenerate = seen.degenerate
     if seen.timing is not None and seen.timing.candidate_ms:
         timing = seen.timing
         row.candidate_ms = median(timing.candidate_ms)

@@ -35,6 +35,7 @@ class Observations:
     reference_error: float | None = None
     max_abs_output: float | None = None
     output_spec: TensorSpec | None = None
+    degenerate: bool | None = None
     trivial: list[TrivialAnswer] = field(default_factory=list)
     reference_repeats: bool = True
     missing_state: list[str] = field(default_factory=list)
