@@ -18,9 +18,12 @@ def damaged_files() -> None:
     lines = [f"- `{file.name}`: {escape_markdown(file.reason[:300])}" for file in damaged[:SHOWN]]
     if len(damaged) > SHOWN:
         lines.append(f"- and {len(damaged) - SHOWN} more")
-    files = "1 file" if len(damaged) == 1 else f"{len(damaged)} files"
+    one = len(damaged) == 1
+    files = (
+        "1 file that cannot be read is" if one else f"{len(damaged)} files that cannot be read are"
+    )
     st.warning(
         "\n".join(["All other rows are shown. Nothing was deleted.", "", *lines]),
-        title=f"{files} could not be read and left out of the table",
+        title=f"{files} left out of the table",
         icon=":material/warning:",
     )
