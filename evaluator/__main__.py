@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         options = parser.parse_args(arguments)
         return options.run(options)
-    except UsageError as error:
+    except (UsageError, UnknownProblem) as error:
         print(f"evaluator: {error}", file=sys.stderr)
         return 2
 
@@ -98,10 +98,7 @@ def _device(asked: str | None) -> str:
 
 
 def _grade(options: argparse.Namespace) -> int:
-    try:
-        problem = find(options.problem)
-    except UnknownProblem as error:
-        raise UsageError(str(error)) from error
+    problem = find(options.problem)
     try:
         candidate = options.candidate.read_bytes()
     except OSError as error:
@@ -171,10 +168,7 @@ def _summary(row: Evaluation) -> str:
 
 
 def _problems(options: argparse.Namespace) -> int:
-    rows = all_problems(options.suite)
-    if not rows:
-        raise UsageError(f"no suite is called {options.suite}")
-    for problem in rows:
+    for problem in all_problems(options.suite):
         print(
             f"{problem.suite:8} {problem.problem_id:>4} {problem.version:10} "
             f"{problem.operator_class:14} {problem.native_precision:5} {problem.name}"
@@ -185,8 +179,7 @@ def _problems(options: argparse.Namespace) -> int:
 def _audit(options: argparse.Namespace) -> int:
     from evaluator import audit
 
-    if not all_problems(options.suite):
-        raise UsageError(f"no suite is called {options.suite}")
+    all_problems(options.suite)  # an unknown suite is told before torch is imported
     device = _device(options.device)
     rows = audit.run_audit(options.suite, options.precision, device, on_row=_print_audit_row)
     if options.json is not None:
