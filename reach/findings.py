@@ -48,15 +48,18 @@ def evaluations_headline(shown: int, total: int, table: pl.DataFrame) -> str:
 
 def configuration_finding(table: pl.DataFrame) -> str:
     """Which configuration the benchmark's check flatters most, in points of its evaluations.
-    Those made to fool it (adversarial) count only where nothing else is shown."""
+    Those made to fool it (adversarial) count only where nothing else is shown; the sentence says
+    so where they would make it false."""
     honest = table.filter(pl.col("configuration_kind") != "adversarial")
-    table = table if honest.is_empty() else honest
-    lost = table.with_columns(points=100 * pl.col("benchmark_only") / pl.col("evaluations"))
+    judged = table if honest.is_empty() else honest
+    lost = judged.with_columns(points=100 * pl.col("benchmark_only") / pl.col("evaluations"))
     lost = lost.filter(pl.col("benchmark_only") > 0).sort(
         "points", "configuration", descending=[True, False]
     )
     if lost.is_empty():
-        return "The benchmark calls nothing correct that we do not"
+        fooled = int(table["benchmark_only"].sum()) > 0
+        aside = ", but for what was written to fool it" if fooled else ""
+        return f"The benchmark calls nothing correct that we do not{aside}"
     worst = lost.row(0, named=True)
     name, points = escape_markdown(worst["configuration"]), worst["points"]
     return f"{name} loses {points:.1f} points between the benchmark's verdict and ours"
