@@ -95,10 +95,10 @@ def excludes_most(chosen: Filter, counted: Callable[[Filter], int]) -> Excluded 
 
 
 FLAG_MEANINGS = {
-    FlagCode.ZERO_OUTPUT: "The output is all zeros, which the benchmark's tolerance lets pass.",
+    FlagCode.ZERO_OUTPUT: "The output is all zeros where the answer is not.",
     FlagCode.PARTIAL_WRITE: "Part of the output was never written.",
     FlagCode.STALE_MEMORY: "The output is what an earlier call left in memory.",
-    FlagCode.ALIASED_OUTPUT: "The output shares memory with an input or is an expanded view.",
+    FlagCode.ALIASED_OUTPUT: "The output shares memory with an input.",
     FlagCode.TOLERANCE_ONLY: "It passes only because the benchmark's tolerance is wide.",
     FlagCode.PRECISION_DOWNGRADE: "It computes at a lower precision than the problem asks for.",
     FlagCode.DISTRIBUTION_SPECIFIC: "It is right only for the distribution of the given inputs.",
@@ -115,7 +115,7 @@ FLAG_MEANINGS = {
     FlagCode.LIBRARY_FALLBACK: "It calls the vendor library for the work.",
     FlagCode.NO_CUSTOM_KERNEL: "It holds no kernel of its own.",
     FlagCode.NOISY_TIMING: "The timing varies too much to be verified.",
-    FlagCode.IMPLAUSIBLE_SPEEDUP: "The speedup is far above what the problem's floor suggests.",
+    FlagCode.IMPLAUSIBLE_SPEEDUP: "The speedup is above ten times, more than we expect of an honest kernel.",
     FlagCode.RAISES_ON_OTHER_SHAPE: "It raises an error at another shape.",
 }
 
