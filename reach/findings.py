@@ -115,7 +115,7 @@ FLAG_MEANINGS = {
     FlagCode.LIBRARY_FALLBACK: "It calls the vendor library for the work.",
     FlagCode.NO_CUSTOM_KERNEL: "It holds no kernel of its own.",
     FlagCode.NOISY_TIMING: "The timing varies too much to be verified.",
-    FlagCode.IMPLAUSIBLE_SPEEDUP: "The speedup is above ten times, more than we expect of an honest kernel.",
+    FlagCode.IMPLAUSIBLE_SPEEDUP: "The speedup is above 10x: worth a look.",
     FlagCode.RAISES_ON_OTHER_SHAPE: "It raises an error at another shape.",
 }
 

@@ -50,9 +50,9 @@ FLAG_REASONS: dict[FlagCode, str] = {
     FlagCode.ENVIRONMENT_TAMPERED: "it changed its surroundings",
     FlagCode.IMPOSSIBLE_TIME: "its time is too short to write its output",
     FlagCode.LIBRARY_FALLBACK: "a vendor library did the work",
-    FlagCode.NO_CUSTOM_KERNEL: "it launched no kernel of its own",
+    FlagCode.NO_CUSTOM_KERNEL: "its file defines no kernel",
     FlagCode.NOISY_TIMING: "its times scatter too much",
-    FlagCode.IMPLAUSIBLE_SPEEDUP: "its speedup is larger than the work allows",
+    FlagCode.IMPLAUSIBLE_SPEEDUP: "its speedup is larger than we expect of an honest kernel",
     FlagCode.RAISES_ON_OTHER_SHAPE: "it raises an error on another shape",
 }
 _NEVER_RAN = {
