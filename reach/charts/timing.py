@@ -1,4 +1,4 @@
-"""The distribution of a candidate's times beside the reference's, every run a tick."""
+"""The distribution of a candidate's times beside the reference's, every batch a tick."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MIN_FOR_DENSITY = 11  # below that a density curve shows its kernel, not the da
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of single calls in ms, in the order taken; positive and finite."""
+    """Time of a call in ms, one mean a batch, in the order taken; positive and finite."""
 
     candidate: list[float]
     reference: list[float]
@@ -54,12 +54,12 @@ def timing_finding(row: Mapping[str, Any], timing: Timing, valid: bool) -> str:
 
 
 def timing_units(row: Mapping[str, Any], timing: Timing) -> str:
-    """What was timed, how often, and what the brackets hold."""
+    """What was timed, in how many batches, and what the brackets hold."""
     kind = {"device": "time on the device", "call": "time per call"}.get(
         row.get("time_kind") or "", "time"
     )
-    runs = f"{len(timing.candidate)} and {len(timing.reference)} runs"
-    return f"{kind.capitalize()}, log scale, {runs}, interleaved; brackets: the middle half of them"
+    batches = f"mean of each of {len(timing.candidate)} and {len(timing.reference)} batches"
+    return f"{kind.capitalize()}, {batches}, interleaved, log scale; brackets: their middle half"
 
 
 def timing_legend(mode: Mode, valid: bool) -> list[LegendGroup]:
@@ -70,11 +70,11 @@ def timing_legend(mode: Mode, valid: bool) -> list[LegendGroup]:
 
 
 def timing_frame(timing: Timing) -> pl.DataFrame:
-    """One row a run: side, its number from 1, the time in ms."""
+    """One row a batch: side, its number from 1, the mean time of a call in ms."""
     sides = ((CANDIDATE, timing.candidate), (REFERENCE, timing.reference))
     return pl.DataFrame(
         [
-            {"side": name, "run": i, "time_ms": value}
+            {"side": name, "batch": i, "time_ms": value}
             for name, values in sides
             for i, value in enumerate(values, 1)
         ]
@@ -116,7 +116,7 @@ def _head(values: Sequence[float]) -> str:
 
 
 def timing_figure(timing: Timing, mode: Mode) -> go.Figure:
-    """Two densities over one log scale, each above its runs as ticks.
+    """Two densities over one log scale, each above its batches as ticks.
 
     The axis holds log10 of ms and is ticked in ms: plotly estimates densities in the axis' plain
     numbers, and on a log axis their tails would reach below zero.
@@ -140,7 +140,7 @@ def timing_figure(timing: Timing, mode: Mode) -> go.Figure:
             marker={"symbol": "line-ns", "size": 8, "line": {"color": colour, "width": 1}},
             customdata=[[milliseconds(value)] for value in values],
             hovertemplate=(
-                f"<b>{name}</b><br>%{{customdata[0]}}, one run<extra>measured here</extra>"
+                f"<b>{name}</b><br>%{{customdata[0]}} a call, one batch<extra>measured here</extra>"
             ),
         )
     both = [*timing.candidate, *timing.reference]
