@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("*.py"))
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(420)]
 
 
 def assert_no_error(page: Page) -> None:
@@ -77,13 +77,17 @@ def hand_in(page: Page, candidate: bytes) -> None:
     page.get_by_role("option", name="Upload a problem file of your own").click()
     files = page.locator("input[type=file]")
     expect(files).to_have_count(2)
-    files.nth(0).set_input_files(
-        {"name": "clamp.py", "mimeType": "text/x-python", "buffer": candidate}
-    )
     files.nth(1).set_input_files(
         {"name": "small_relu.py", "mimeType": "text/x-python", "buffer": PROBLEM}
     )
+    files.nth(0).set_input_files(
+        {"name": "clamp.py", "mimeType": "text/x-python", "buffer": candidate}
+    )
     expect(page.get_by_test_id("stFileChip")).to_have_count(2)
+    # The server has seen the files, and its answer is drawn: a click on a button that is just being
+    # replaced would be lost.
+    expect(page.get_by_label("The file is graded, not this text")).to_be_visible(timeout=60_000)
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
     page.get_by_test_id("stMain").get_by_role("button", name="Grade").click()
 
 
@@ -95,7 +99,7 @@ def test_uploaded_candidate_is_graded_to_its_verdict(
 ) -> None:
     page = open_page(f"{dashboard}/grade")
     hand_in(page, candidate)
-    expect(page.get_by_text("Handed in")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Handed in")).to_be_visible(timeout=60_000)
     headline = page.locator("h1").first
     expect(headline).to_contain_text(verdict, timeout=240_000)
     page.get_by_text("Open the result").click()
