@@ -69,7 +69,8 @@ def read_manifest(manifest: Path, root: Path) -> list[Entry]:
             path = root / fields["file"]
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
         except (ValueError, KeyError, TypeError, OSError) as error:
-            raise ManifestError(f"{manifest}, line {number}: {error!r}") from error
+            reason = f"{type(error).__name__}: {error}"
+            raise ManifestError(f"{manifest}, line {number}: {reason}") from error
         if digest != fields["sha256"]:
             raise ManifestError(f"{manifest}, line {number}: {path} has another SHA-256")
         entries.append(Entry(fields, problem, path))

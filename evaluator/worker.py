@@ -412,9 +412,9 @@ def main(fd: int) -> None:
     if device.type == "cuda":
         torch.cuda.set_device(device)
         torch.zeros(1, device=device)
-    channel.send({"ok": True})
     if request["spare"] and device.type == "cuda":
         _warm_up(device)
+    channel.send({"ok": True})
     request, _ = channel.receive(None)  # which side it is comes last: spare workers wait here
     if request["role"] == "reference":
         from evaluator.worker_reference import ReferenceWorker

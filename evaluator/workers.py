@@ -45,6 +45,7 @@ class WorkerProcess:
         self.work_dir = Path(tempfile.mkdtemp(prefix="grading-"))
         self.isolation = ""
         self.uid = free_uid()
+        self._ready = False
         channel, theirs = Channel.pair()
         self.channel = channel
         code = (
@@ -75,9 +76,15 @@ class WorkerProcess:
             }
         )
 
+    def wait_ready(self) -> None:
+        """Waits until torch is imported and, in a spare one, everything is warm."""
+        if not self._ready:
+            self._receive(START_TIMEOUT_S)
+            self._ready = True
+
     def assign(self, role: str) -> None:
         """Waits until the process is ready and tells it which side it is."""
-        self._receive(START_TIMEOUT_S)
+        self.wait_ready()
         self.channel.send({"role": role})
         self._receive(START_TIMEOUT_S)
 
@@ -138,7 +145,7 @@ def _host_bytes() -> int:
 
 
 _spare: list[WorkerProcess] | None = None  # None: nobody asked for spares
-_SPARES = 4
+_SPARES = 6
 
 
 @contextmanager
@@ -162,6 +169,22 @@ def take_worker(device: str) -> WorkerProcess:
     worker = _spare.pop(0)
     _refill(device)
     return worker
+
+
+def settle_spares() -> None:
+    """Waits until no spare one is starting any more: starting disturbs what is being timed."""
+    for worker in list(_spare or []):
+        try:
+            worker.wait_ready()
+        except WorkerFailed:
+            # Nobody's grading fails for a process that nobody uses yet: another takes its place.
+            _drop(worker)
+
+
+def _drop(worker: WorkerProcess) -> None:
+    assert _spare is not None
+    _spare.remove(worker)
+    worker.close()
 
 
 def _refill(device: str) -> None:
