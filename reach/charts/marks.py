@@ -49,12 +49,6 @@ def tinted(colour: str) -> dict[str, Any]:
     }
 
 
-def class_fill(mode: Mode, name: str) -> dict[str, Any]:
-    """Marker of a kernel class: its hue, or its twin's hue with a texture."""
-    plain, shape = TOKENS["class_twin"].get(name, (name, ""))
-    return {"color": palette(mode)["class"][plain], "pattern": {"shape": shape}}
-
-
 def ours_marker(colour: str) -> dict[str, Any]:
     """Marker of a value measured here: a filled circle."""
     return {"symbol": TOKENS["provenance"]["ours"]["marker"], "color": colour}
@@ -69,11 +63,6 @@ def paper_marker(mode: Mode) -> dict[str, Any]:
         "size": 11,
         "line": {"color": tokens["ink"], "width": 1.75},
     }
-
-
-def claim_marker(mode: Mode) -> dict[str, Any]:
-    """Marker of a publisher's claim: a hollow diamond with a dot."""
-    return {**paper_marker(mode), "symbol": TOKENS["provenance"]["claim"]["marker"]}
 
 
 def row_heads(fig: go.Figure, rows: Iterable[tuple[str, str]], shift: int) -> None:
