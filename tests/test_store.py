@@ -86,12 +86,19 @@ def test_user_evidence_is_read_from_its_file(store: Store) -> None:
         ({"problem_id": 1.5}, "problem_id"),
         ({"flags": [{"code": "made_up"}]}, "flag"),
         ({"evidence": {"written_map": "all"}}, "written_map"),
+        ({"evidence": {"written_map": [None, 1.0]}}, "written_map"),
         ({"samples": {"a": 1}}, "samples"),
     ],
 )
 def test_wrong_values_are_refused_by_name(change: dict, word: str) -> None:
     with pytest.raises(NotAnEvaluation, match=word):
         parse_evaluation(evaluation().to_json() | change)
+
+
+def test_an_infinite_error_is_kept_as_null() -> None:
+    data = evaluation().to_json()
+    data["evidence"]["error_profile"] = [0.5, None]
+    assert parse_evaluation(data).evidence["error_profile"] == [0.5, None]
 
 
 def test_older_rows_get_defaults_and_unknown_columns_are_left_out() -> None:

@@ -25,6 +25,18 @@ MAX_ROW_BYTES = 16 * 2**20  # a row with full maps is about 200 kB; beyond this 
 _VERDICTS = frozenset(v.value for v in Verdict)
 _FLAGS = frozenset(f.value for f in FlagCode)
 _IDENTITY = ("evaluation_id", "configuration", "problem", "verdict")
+# Lists without a place for null: a share or a size is always a number. An error may be infinite,
+# which JSON can only write as null.
+_WHOLE_LISTS = frozenset(
+    f"evidence.{name}"
+    for name in (
+        "output_shape",
+        "written_map",
+        "written_map_folded",
+        "right_map",
+        "right_map_folded",
+    )
+)
 
 
 class NotAnEvaluation(ValueError):
@@ -57,7 +69,7 @@ def _fit(name: str, value: Any, dtype: pl.DataType, nullable: bool) -> Any:
     if isinstance(dtype, pl.List):
         if not isinstance(value, list):
             raise NotAnEvaluation(f"column {name} should be a list.")
-        return [_fit(name, item, _inner(dtype), True) for item in value]
+        return [_fit(name, item, _inner(dtype), name not in _WHOLE_LISTS) for item in value]
     if isinstance(dtype, pl.Struct):
         if not isinstance(value, Mapping):
             raise NotAnEvaluation(f"column {name} should hold objects.")
