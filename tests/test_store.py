@@ -253,7 +253,9 @@ def keeps(chosen: Filter, row: Evaluation) -> bool:
         return False
     if chosen.disagrees and row.benchmark_check in (None, verdict == "correct"):
         return False
-    text = " ".join([row.problem, row.configuration, verdict, row.message or "", *values["flags"]])
+    said = (row.problem, row.configuration, row.configuration_kind, row.suite, row.operator_class)
+    said += (verdict, outcome, row.precision, row.backend, *values["flags"], row.sentence)
+    text = " ".join([*said, row.message or "", row.source_url or ""])
     return all(word.lower() in text.lower() for word in chosen.search.split())
 
 

@@ -39,8 +39,9 @@ class Filter:
     `outcomes` groups the verdicts (failed = the five that produced no answer), `flags` keeps rows
     with at least one of them, `speedup_*` bounds the speedup of correct rows (inclusive),
     `verified` keeps verified speedups, `disagrees` the rows where the benchmark's check and our
-    verdict differ, and every word of `search` must occur in problem, configuration, flags,
-    verdict, sentence or message.
+    verdict differ, and every word of `search` must occur in problem, suite, operator class,
+    configuration, its kind, precision, backend, flags, verdict, outcome, sentence, message or
+    source address.
     """
 
     outcomes: tuple[str, ...] = ()
