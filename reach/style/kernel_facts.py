@@ -47,7 +47,7 @@ def measurement_facts(row: Row) -> list[tuple[str, str]]:
             ("Candidate", timed(candidate) + (invalid if candidate is not None else "")),
             ("PyTorch eager", timed(row["reference_ms"])),
             ("torch.compile", timed(row["compiled_ms"])),
-            ("Floor of bytes and FLOPs", timed(row["floor_ms"])),
+            ("Bytes and FLOPs at measured rates", timed(row["floor_ms"])),
         ]
     clock = _CLOCKS.get(row["time_kind"])
     facts = [
