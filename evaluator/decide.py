@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluator.contract import Flag, FlagCode, Severity, Stage, Verdict
+from evaluator.contract import Flag, FlagCode, Severity, Stage, Trial, Verdict
+from evaluator.correctness import COARSEST_ERROR
 from evaluator.observations import Observations
 
 IMPLAUSIBLE_SPEEDUP = 10.0
 NOISY_HALF_WIDTH = 0.05
-# Error of a result that was rounded to half the digits: at most 4 eps of bfloat16, the coarsest.
-LOW_PRECISION_ERROR = 4 * 2.0**-7
 WRITE_RATE_MARGIN = 1.1  # above the rate measured for a plain fill
 
 
@@ -162,21 +161,21 @@ def _output_flags(seen: Observations) -> list[Flag]:
                 "earlier answer.",
             )
         ]
-    benchmark = bool(seen.benchmark) and all(seen.benchmark)
-    error = max((t.max_scaled_error or 0.0) for t in as_given)
-    if seen.precision == "fp32" and error <= LOW_PRECISION_ERROR:
+    elsewhere = [trial for trial in seen.trials if trial.name != "as_given"]
+    error = max((t.max_scaled_error or 0.0) for t in seen.trials)
+    if seen.precision == "fp32" and elsewhere and error <= COARSEST_ERROR:
         return [
             Flag(
                 FlagCode.PRECISION_DOWNGRADE,
-                f"its error is {_ratio(seen)} times that of fp32 arithmetic: it computes with "
-                "fewer digits than the problem asks for.",
+                f"its error is {_ratio(as_given)} times that of fp32 arithmetic, on other inputs "
+                "as well: it computes with fewer digits than the problem asks for.",
             )
         ]
-    if benchmark:
+    if seen.benchmark_2025 and all(seen.benchmark_2025):
         return [
             Flag(
                 FlagCode.TOLERANCE_ONLY,
-                f"it passes the benchmark's fixed tolerance, but its error is {_ratio(seen)} "
+                f"it passes the benchmark's fixed tolerance, but its error is {_ratio(as_given)} "
                 "times the reference's own.",
             )
         ]
@@ -185,6 +184,8 @@ def _output_flags(seen: Observations) -> list[Flag]:
 
 def _generality_flags(seen: Observations) -> list[Flag]:
     flags = []
+    if not all(trial.passed for trial in seen.trials if trial.name == "as_given"):
+        return flags
     if seen.failed_structures:
         names = ", ".join(name.replace("_", " ") for name in seen.failed_structures[:4])
         flags.append(
@@ -278,7 +279,7 @@ def _wrong_sentence(seen: Observations) -> str:
     right = seen.pair.right_fraction if seen.pair is not None else None
     share = f"{_share(right)} of the output is right" if right is not None else "it is wrong"
     return (
-        f"Incorrect: {share}; the error is {_ratio(seen)} times the reference's own, on "
+        f"Incorrect: {share}; the error is {_ratio(seen.trials)} times the reference's own, on "
         f"{len(wrong)} of {len(seen.trials)} trials."
     )
 
@@ -295,8 +296,8 @@ def _correct_sentence(seen: Observations) -> str:
     return f"{sentence}, {s.median:.3g}x the reference's speed ({s.low:.3g} to {s.high:.3g})."
 
 
-def _ratio(seen: Observations) -> str:
-    ratio = max((t.error_ratio or 0.0) for t in seen.trials)
+def _ratio(trials: list[Trial]) -> str:
+    ratio = max((t.error_ratio or 0.0) for t in trials)
     return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
 
 
