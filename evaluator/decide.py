@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluator.contract import Flag, FlagCode, Severity, Stage, Trial, Verdict
-from evaluator.correctness import COARSEST_ERROR
 from evaluator.observations import Observations
+from evaluator.scaled_error import RELIABLE_ERROR
 
 IMPLAUSIBLE_SPEEDUP = 10.0
 NOISY_HALF_WIDTH = 0.05
@@ -162,8 +162,8 @@ def _output_flags(seen: Observations) -> list[Flag]:
             )
         ]
     elsewhere = [trial for trial in seen.trials if trial.name != "as_given"]
-    error = max((t.max_scaled_error or 0.0) for t in seen.trials)
-    if seen.precision == "fp32" and elsewhere and error <= COARSEST_ERROR:
+    error = max((t.max_scaled_error or 0.0) for t in elsewhere or as_given)
+    if seen.precision == "fp32" and elsewhere and error <= RELIABLE_ERROR:
         return [
             Flag(
                 FlagCode.PRECISION_DOWNGRADE,
