@@ -12,13 +12,15 @@ import hashlib
 import json
 import os
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evaluator.catalogue import Problem, all_problems
-from evaluator.grade import Identity, grade
+from evaluator.contract import Verdict
+from evaluator.grade import Identity, grade, new_row
 from evaluator.workers import spares
 
 Report = Callable[[str], None]
@@ -127,7 +129,7 @@ def run_campaign(
             if seconds is not None and elapsed > seconds:
                 report(f"time is up: {len(entries) - number} left for the next run")
                 return len(entries) - number
-            row = _grade(entry, device, verify)
+            row = _row(entry, device, verify)
             rows.write(json.dumps(row) + "\n")
             rows.flush()
             os.fsync(rows.fileno())
@@ -140,32 +142,46 @@ def run_campaign(
     return 0
 
 
-def _grade(entry: Entry, device: str, verify: bool) -> dict[str, Any]:
-    fields = entry.fields
-    url = None
-    if fields.get("repo"):
-        url = f"https://github.com/{fields['repo']}/blob/{fields['commit']}/{fields['path']}"
-        if fields.get("line"):
-            url += f"#L{fields['line']}"
-    row = grade(
-        problem=entry.problem,
-        candidate=entry.path.read_bytes(),
-        precision=fields["precision"],
-        device=device,
-        verify=verify,
-        identity=Identity(
-            campaign=fields.get("campaign", "public-kernels"),
-            configuration=fields["configuration"],
-            configuration_kind=fields.get("configuration_kind", "unknown"),
-            sample=int(fields.get("sample", 0)),
-            source_url=url or fields.get("source_url"),
-            licence=fields.get("licence"),
-            # Other people's code never enters the project: only ours is kept in the row.
-            keep_source=bool(fields.get("keep_source", False)),
-        ),
-    )
+def _row(entry: Entry, device: str, verify: bool) -> dict[str, Any]:
+    """A finished row; where the judge itself breaks, a row that says so, and the next one."""
+    fields, candidate = entry.fields, entry.path.read_bytes()
+    identity = _identity(fields)
+    try:
+        row = grade(
+            problem=entry.problem,
+            candidate=candidate,
+            precision=fields["precision"],
+            device=device,
+            verify=verify,
+            identity=identity,
+        )
+    except Exception as error:
+        traceback.print_exc()
+        row = new_row(entry.problem, candidate, fields["precision"], device, identity)
+        row.verdict = Verdict.INCONCLUSIVE
+        row.message = f"{type(error).__name__}: {error}"
+        row.sentence = f"The grading itself failed, which says nothing of the kernel: {row.message}"
+        row.assign_id()
     row.published_correct = fields.get("published_correct")
     row.published_speedup = fields.get("published_speedup")
     row.published_hardware = fields.get("published_hardware")
     row.published_failure_cause = fields.get("published_failure_cause")
     return row.to_json()
+
+
+def _identity(fields: dict[str, Any]) -> Identity:
+    url = None
+    if fields.get("repo"):
+        url = f"https://github.com/{fields['repo']}/blob/{fields['commit']}/{fields['path']}"
+        if fields.get("line"):
+            url += f"#L{fields['line']}"
+    return Identity(
+        campaign=fields.get("campaign", "public-kernels"),
+        configuration=fields["configuration"],
+        configuration_kind=fields.get("configuration_kind", "unknown"),
+        sample=int(fields.get("sample", 0)),
+        source_url=url or fields.get("source_url"),
+        licence=fields.get("licence"),
+        # Other people's code never enters the project: only ours is kept in the row.
+        keep_source=bool(fields.get("keep_source", False)),
+    )

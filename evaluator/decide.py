@@ -6,6 +6,7 @@ clock agrees), never at the candidate's text, so that one rule serves every way 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from evaluator.contract import Flag, FlagCode, Severity, Stage, Trial, Verdict
@@ -98,7 +99,7 @@ def decide(seen: Observations, *, has_custom_kernel: bool) -> Decision:
 def _failed(seen: Observations) -> Decision:
     failure = seen.failure
     assert failure is not None
-    if seen.failed_side == "problem":
+    if failure.side == "reference":
         if failure.kind == "out_of_memory":
             return Decision(
                 Verdict.OUT_OF_MEMORY,
@@ -153,12 +154,11 @@ def _output_flags(seen: Observations) -> list[Flag]:
                 "overwritten it is wrong.",
             )
         ]
-    if as_given[0].passed:
+    if seen.repeats_earlier:
         return [
             Flag(
                 FlagCode.MEMOISED,
-                "the first call is right and later ones on fresh inputs are not: it repeats an "
-                "earlier answer.",
+                "on fresh inputs it gives an earlier answer again, which is wrong for them.",
             )
         ]
     elsewhere = [trial for trial in seen.trials if trial.name != "as_given"]
@@ -227,7 +227,7 @@ def _honesty_flags(seen: Observations) -> list[Flag]:
 
 def _time_flags(seen: Observations) -> list[Flag]:
     timing = seen.timing
-    if timing is None or timing.speedup is None:
+    if timing is None:
         return []
     flags = []
     if timing.wrong_batches:
@@ -247,6 +247,8 @@ def _time_flags(seen: Observations) -> list[Flag]:
             )
         )
     speedup = timing.speedup
+    if speedup is None:
+        return flags
     least_ms = seen.write_floor_ms
     median_ms = sorted(timing.candidate_ms)[len(timing.candidate_ms) // 2]
     if least_ms is not None and median_ms * WRITE_RATE_MARGIN < least_ms:
@@ -278,10 +280,11 @@ def _wrong_sentence(seen: Observations) -> str:
     wrong = [trial for trial in seen.trials if not trial.passed]
     right = seen.pair.right_fraction if seen.pair is not None else None
     share = f"{_share(right)} of the output is right" if right is not None else "it is wrong"
-    return (
-        f"Incorrect: {share}; the error is {_ratio(seen.trials)} times the reference's own, on "
-        f"{len(wrong)} of {len(seen.trials)} trials."
-    )
+    ratio = max((t.error_ratio or 0.0) for t in wrong)
+    by = f"the error is {_ratio(wrong)} times what the reference's own allows for"
+    if math.isinf(ratio):
+        by = "values are wrong that must be exact, or are no finite numbers"
+    return f"Incorrect: {share}; {by}, on {len(wrong)} of {len(seen.trials)} trials."
 
 
 def _correct_sentence(seen: Observations) -> str:

@@ -80,7 +80,7 @@ def grade(
     precision = precision or problem.native_precision
     device = device or ("cuda:0" if torch.cuda.is_available() else "cpu")
     started = time.monotonic()
-    row = _new_row(problem, candidate, precision, device, identity)
+    row = new_row(problem, candidate, precision, device, identity)
     on_stage(Stage.CHECKING, "reading the candidate")
     text, refusal = read_candidate(candidate)
     if refusal is not None:
@@ -144,9 +144,10 @@ def backend_of(text: str) -> str:
     return "torch"
 
 
-def _new_row(
+def new_row(
     problem: Problem, candidate: bytes, precision: str, device: str, identity: Identity
 ) -> Evaluation:
+    """A row with its identity and provenance, and no verdict yet."""
     facts = gpu.environment(device)
     return Evaluation(
         campaign=identity.campaign,
@@ -256,8 +257,8 @@ def _verify(row: Evaluation, first: Observations, again: Observations, second: D
     """Sets `verified`: correct twice, faster twice, medians within 5 % (design, section 3)."""
     if second.verdict is not Verdict.CORRECT:
         # Two runs that disagree are no basis for either verdict, so the worse one stands.
-        sentence = f"It was correct once and {second.verdict.value} when run again: "
-        _apply(row, replace(second, sentence=sentence + second.sentence))
+        sentence = f"It was correct once, but not when it was run again. {second.sentence}"
+        _apply(row, replace(second, sentence=sentence))
         return
     if first.speedup is None or again.speedup is None or again.speedup.low is None:
         return

@@ -113,6 +113,7 @@ def status(job_id: str, *, data_dir: Path) -> JobStatus:
         raise KeyError(job_id)
     stages = _stages(folder / "events.jsonl")
     last = stages[-1] if stages else StageEvent(Stage.QUEUED.value, "waiting to start", 0.0)
+    alive = _alive(_read(folder / "process.json"))  # first: it may end while we look
     result = _read(folder / "result.json")
     if result is not None:
         state = "done" if result.get("evaluation_id") else "failed"
@@ -126,7 +127,7 @@ def status(job_id: str, *, data_dir: Path) -> JobStatus:
             result.get("sentence"),
             result.get("error"),
         )
-    if _alive(_read(folder / "process.json")):
+    if alive:
         return JobStatus(job_id, "running", last.stage, last.detail, stages)
     error = (
         "The grading ended without a result: its process was stopped from outside. Nothing was "
@@ -237,13 +238,13 @@ def _run(folder: Path, data_dir: Path) -> None:
                     identity=Identity(campaign="grade-page", configuration="uploaded"),
                     on_stage=report,
                 )
+                store_row(row, data_dir)
             except Exception as error:
                 traceback.print_exc()
                 sentence = f"The grading itself failed ({type(error).__name__}: {error}). "
                 sentence += "The candidate is kept; the details are in the job's log."
                 _write(folder / "result.json", {"error": sentence})
                 return
-    store_row(row, data_dir)
     _write(folder / "result.json", {"evaluation_id": row.evaluation_id, "sentence": row.sentence})
 
 

@@ -20,7 +20,6 @@ class Observations:
 
     precision: str = "fp32"
     failure: WorkerFailed | None = None
-    failed_side: str = "candidate"
     failed_at: Stage = Stage.CHECKING
     isolation: str = ""
     oracle: str | None = None
@@ -42,6 +41,7 @@ class Observations:
     aliased: bool = False
     reference_aliases: bool = False
     zero_output: bool = False
+    repeats_earlier: bool = False
     mutated_inputs: bool = False
     mutated_state: list[str] = field(default_factory=list)
     failed_structures: list[str] = field(default_factory=list)

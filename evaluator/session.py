@@ -46,8 +46,7 @@ def run_session(
         seen.failure = failure
     except torch.OutOfMemoryError as error:
         # The judge's own memory: the candidate's shows as a failure of its worker.
-        seen.failed_side = "problem"
-        seen.failure = WorkerFailed("out_of_memory", str(error))
+        seen.failure = WorkerFailed("out_of_memory", str(error), "reference")
     finally:
         sides.close()
     seen.gpu_after = gpu.read_facts(device)
@@ -59,7 +58,6 @@ def _run_stages(
 ) -> None:
     seen = sides.seen
     with _stage(seen, Stage.CHECKING):
-        seen.failed_side = "problem"
         sides.load(problem, on_stage)
     with _stage(seen, Stage.BUILDING):
         on_stage(Stage.BUILDING, "building the candidate")

@@ -76,7 +76,6 @@ class Sides:
         )
         self._share_state()
         self.candidate.assign("candidate")
-        self.seen.failed_side = "candidate"
         self.candidate.bind(
             {
                 "inputs": (self.candidate_inputs, self.inputs),
@@ -96,7 +95,8 @@ class Sides:
             for key in ("inputs", "outputs", "state")
         )
         if not outputs or any(spec.numel == 0 for spec in outputs):
-            raise WorkerFailed("output", "the reference returns no tensor with elements")
+            reason = "the reference returns no tensor with elements"
+            raise WorkerFailed("output", reason, "reference")
         self.seen.output_bytes = sum(spec.nbytes for spec in outputs)
         self.slots = self._slots(sum(spec.nbytes for spec in (*inputs, *outputs)))
         self.inputs = Layout(inputs, self.slots)
@@ -131,6 +131,7 @@ class Sides:
                 "out_of_memory",
                 f"grading needs about {needed / 1e9:.0f} GB and {free / 1e9:.0f} GB are free on "
                 f"{self.device_name}; nothing was run",
+                "reference",
             )
 
     def _slots(self, moved_bytes: int) -> int:
@@ -156,7 +157,7 @@ class Sides:
         )
         self.seen.compile_s = time.monotonic() - started
         reply = self.candidate.request("load_state", DRAW_TIMEOUT_S)
-        self.seen.missing_state = [str(name) for name in reply["missing"]]
+        self.seen.missing_state = self.candidate.names(reply, "missing")
 
     def rebuild(self) -> None:
         """A second instance on both sides, from another seed, with the reference's state."""
@@ -184,7 +185,7 @@ class Sides:
     def changed_state(self) -> set[str]:
         """Names of state that the candidate has changed and the reference has not."""
         theirs, own = (
-            {str(name) for name in side.request("changed_state", DRAW_TIMEOUT_S)["changed"]}
+            set(side.names(side.request("changed_state", DRAW_TIMEOUT_S), "changed"))
             for side in (self.candidate, self.reference)
         )
         return theirs - own
@@ -251,6 +252,11 @@ class Sides:
         buffer = self.candidate_outputs if mine else self.reference_outputs
         return [self.outputs.stacked(buffer.tensor, i) for i in range(len(self.outputs.specs))]
 
+    def stacked_inputs(self) -> list[torch.Tensor]:
+        """Every input of all slots as one tensor, as the reference got them."""
+        buffer = self.reference_inputs.tensor
+        return [self.inputs.stacked(buffer, i) for i in range(len(self.inputs.specs))]
+
     def oracle(self) -> list[torch.Tensor]:
         """The exact outputs for the inputs of the first slot."""
         if self.device.type == "cuda":
@@ -289,23 +295,19 @@ class Sides:
         started = time.perf_counter()
         reply = side.request("call", timeout_s, slots=slots, spin_cycles=cycles)
         wall_ms = (time.perf_counter() - started) * 1e3
-        claimed = [float(value) for value in reply["times_ms"]]
-        if len(claimed) != self.slots:
-            raise WorkerFailed("protocol", "the worker reports another number of calls")
-        return Batch(wall_ms, claimed)
+        return Batch(wall_ms, side.times(reply, self.slots))
 
     def _spin_cycles(self) -> int:
-        """Long enough for the host to launch a batch ahead of the device: 1 ms and 50 us a call."""
+        """Long enough for the host to launch a batch ahead of it: 1 ms and 0.2 ms a call."""
         if self.device.type != "cuda":
             return 0
-        return int(min(1e-3 + 50e-6 * self.slots, 10e-3) * SPIN_CLOCK_HZ)
+        return int(min(1e-3 + 0.2e-3 * self.slots, 60e-3) * SPIN_CLOCK_HZ)
 
     def benchmark_mean_ms(self, side: WorkerProcess, repeats: int) -> float:
         """Mean time of a call as KernelBench takes it."""
         timeout_s = 30.0 + repeats * self.call_timeout_s
         reply = side.request("benchmark_times", timeout_s, repeats=repeats)
-        times = [float(value) for value in reply["times_ms"]]
-        return sum(times) / len(times)
+        return sum(side.times(reply, repeats)) / repeats
 
     # -- the end ----------------------------------------------------------------------------
     def synchronize(self) -> None:
@@ -317,8 +319,9 @@ class Sides:
         """Ends both workers and gives the memory back; keeps what the failed side printed."""
         printed = self.candidate.close()
         problem_printed = self.reference.close()
-        failed = self.seen.failure is not None and self.seen.failed_side == "problem"
-        self.seen.stdout = problem_printed if failed else printed
+        failure = self.seen.failure
+        of_problem = failure is not None and failure.side == "reference"
+        self.seen.stdout = problem_printed if of_problem else printed
         for buffer in self.buffers:
             buffer.close()
         if self.device.type == "cuda":

@@ -20,6 +20,8 @@ from evaluator.values import Layout
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_WORKER_BYTES = 64 << 30
+MAX_TIME_MS = 1e9
+MAX_NAMES = 4096
 START_TIMEOUT_S = 120.0
 
 
@@ -28,11 +30,13 @@ class WorkerFailed(Exception):
     """A request that did not succeed.
 
     `kind`: source, import, construct, compile, call, output, lazy, shapes, out_of_memory (said by
-    the worker); timeout, died, memory, processes, disk, protocol (seen by the judge).
+    the worker); timeout, died, memory, processes, disk, protocol (seen by the judge). `side`:
+    whose process it was, reference or candidate.
     """
 
     kind: str
     message: str
+    side: str = "candidate"
 
     def __str__(self) -> str:
         return self.message
@@ -46,6 +50,7 @@ class WorkerProcess:
         self.isolation = ""
         self.uid = free_uid()
         self._ready = False
+        self.role = "candidate"
         channel, theirs = Channel.pair()
         self.channel = channel
         code = (
@@ -85,6 +90,7 @@ class WorkerProcess:
     def assign(self, role: str) -> None:
         """Waits until the process is ready and tells it which side it is."""
         self.wait_ready()
+        self.role = role
         self.channel.send({"role": role})
         self._receive(START_TIMEOUT_S)
 
@@ -112,24 +118,46 @@ class WorkerProcess:
         try:
             reply, _ = self.channel.receive(timeout_s)
         except ChannelTimeout as error:
-            raise WorkerFailed("timeout", f"no answer within {timeout_s:.0f} s") from error
+            reason = f"no answer within {timeout_s:.0f} s"
+            raise WorkerFailed("timeout", reason, self.role) from error
         except ChannelError as error:
             raise self._failure(error) from error
         if reply.get("ok") is True:
             return reply
         kind, message = reply.get("kind"), reply.get("message")
         if not isinstance(kind, str) or not isinstance(message, str):
-            raise WorkerFailed("protocol", "the worker's answer is no message of ours")
-        raise WorkerFailed(kind, message)
+            raise self.forged("the answer is no message of ours")
+        raise WorkerFailed(kind, message, self.role)
+
+    def forged(self, reason: str) -> WorkerFailed:
+        """An answer that this worker's code cannot have given."""
+        return WorkerFailed("protocol", reason, self.role)
+
+    def times(self, reply: dict[str, Any], count: int) -> list[float]:
+        """The `count` times in ms of a reply; raises `WorkerFailed` for anything else."""
+        times = reply.get("times_ms")
+        if not isinstance(times, list) or len(times) != count:
+            raise self.forged(f"{count} times are due, the answer has others")
+        if not all(type(t) in (int, float) and 0 <= t < MAX_TIME_MS for t in times):
+            raise self.forged("a time in the answer is no time")
+        return [float(t) for t in times]
+
+    def names(self, reply: dict[str, Any], key: str) -> list[str]:
+        """A list of names in a reply; raises `WorkerFailed` for anything else."""
+        names = reply.get(key)
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self.forged(f"{key} in the answer is no list of names")
+        return names[:MAX_NAMES]
 
     def _failure(self, error: ChannelError) -> WorkerFailed:
         if not isinstance(error, ChannelClosed):
-            return WorkerFailed("protocol", str(error))
+            return self.forged(str(error))
         self.keeper.kill()
         ended = self.keeper.ended_by()
         if ended in ("memory", "processes", "disk"):
-            return WorkerFailed(ended, self.keeper.detail() or ended)
-        return WorkerFailed("died", f"its process ended: {ended or 'without a word'}")
+            return WorkerFailed(ended, self.keeper.detail() or ended, self.role)
+        reason = f"its process ended: {ended or 'without a word'}"
+        return WorkerFailed("died", reason, self.role)
 
     def close(self) -> str:
         """Ends the process and all it started, removes its folder; returns what it printed."""

@@ -50,7 +50,10 @@ def test_right_and_timed_is_correct() -> None:
             Observations(trials=[RIGHT, Trial("as_given", "a", False)], pair=pair()),
             FlagCode.STALE_MEMORY,
         ),
-        (Observations(trials=[RIGHT, WRONG], pair=pair()), FlagCode.MEMOISED),
+        (
+            Observations(trials=[RIGHT, WRONG], pair=pair(), repeats_earlier=True),
+            FlagCode.MEMOISED,
+        ),
         (
             Observations(
                 trials=[
@@ -101,6 +104,17 @@ def test_right_and_timed_is_correct() -> None:
 )
 def test_each_forbidden_route_is_rejected_by_name(seen: Observations, flag: FlagCode) -> None:
     assert codes(seen) == (Verdict.REJECTED, [flag])
+
+
+def test_lies_are_told_where_there_is_no_speedup_either() -> None:
+    wrong = Timing(wrong_batches=42, candidate_ms=[0.0] * 11)
+    seen = Observations(trials=[RIGHT], pair=pair(), timing=wrong)
+    assert codes(seen) == (Verdict.REJECTED, [FlagCode.MEMOISED])
+
+
+def test_wrong_now_and_then_is_no_memory() -> None:
+    seen = Observations(trials=[RIGHT, WRONG, RIGHT], pair=pair(1.0, 0.4))
+    assert codes(seen) == (Verdict.INCORRECT, [])
 
 
 def test_plain_errors_are_incorrect_and_not_rejected() -> None:
@@ -155,6 +169,6 @@ def test_every_failure_has_its_verdict_and_keeps_its_message(kind: str, verdict:
     decision = decide(seen, has_custom_kernel=True)
     assert decision.verdict is verdict
     assert decision.message == "the reason\nand more"
-    problem = Observations(failure=failure, failed_side="problem")
+    problem = Observations(failure=WorkerFailed(kind, failure.message, "reference"))
     expected = Verdict.OUT_OF_MEMORY if kind == "out_of_memory" else Verdict.INCONCLUSIVE
     assert decide(problem, has_custom_kernel=True).verdict is expected

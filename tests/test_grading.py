@@ -280,3 +280,20 @@ def test_wrong_usage_is_one_line_and_status_2(arguments: tuple[str, ...], said: 
     done = cli(*arguments)
     assert done.returncode == 2
     assert said in done.stderr and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_index_of_a_tie_is_right(tmp_path: Path) -> None:
+    problem = tmp_path / "tied.py"
+    problem.write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.argmax(x, dim=1)\n\n\ndef get_inputs():\n"
+        "    return [torch.rand(64, 512).mul(8).round()]\n\n\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    last = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+    last += "        return x.shape[1] - 1 - torch.argmax(x.flip(1), dim=1)\n"
+    row = grade(problem=find(str(problem)), candidate=last.encode(), device="cpu", verify=False)
+    assert row.verdict is Verdict.CORRECT, row.sentence
+    wrong = last.replace("argmax", "argmin")
+    row = grade(problem=find(str(problem)), candidate=wrong.encode(), device="cpu", verify=False)
+    assert row.verdict in (Verdict.INCORRECT, Verdict.REJECTED), row.sentence

@@ -9,6 +9,8 @@ import pytest
 from evaluator.intervals import Speedup
 from evaluator.timing import MIN_PAIRS, Batch, Timing, measure
 
+CALLS = 40
+
 
 def run(
     reference_ms: float,
@@ -21,15 +23,15 @@ def run(
     right: bool = True,
     budget_s: float = 0.0,
 ) -> Timing:
-    """Four calls a batch; the candidate's events miss `hidden_ms` of each. Times are invented."""
+    """40 calls a batch; the candidate's events miss `hidden_ms` of each. Times are invented."""
     draw = random.Random(7)
 
     def batch(each: float, hidden: float) -> Batch:
-        wall = overhead_ms + 4 * (each + hidden) + draw.uniform(0, noise_ms)
-        return Batch(wall, [each] * 4)
+        wall = overhead_ms + CALLS * (each + hidden) + draw.uniform(0, noise_ms)
+        return Batch(wall, [each] * CALLS)
 
     return measure(
-        calls_per_batch=4,
+        calls_per_batch=CALLS,
         device_kind=device,
         prepare=lambda number: None,
         run_reference=lambda: batch(reference_ms, 0.0),
@@ -52,6 +54,12 @@ def test_hidden_work_is_found_and_charged() -> None:
     timing = run(3.0, 0.1, hidden_ms=2.9)
     assert timing.claims_dropped
     assert timing.hidden_ms == pytest.approx(2.9)
+    assert timing.speedup is not None and timing.speedup.median == pytest.approx(1.0)
+
+
+def test_a_short_kernel_cannot_hide_behind_the_floor() -> None:
+    timing = run(0.06, 0.001, hidden_ms=0.059, overhead_ms=0.3)
+    assert timing.claims_dropped
     assert timing.speedup is not None and timing.speedup.median == pytest.approx(1.0)
 
 
