@@ -70,6 +70,11 @@ ALWAYS_REFUSED: _Numbers = {
     # files by handle pass by every path rule
     "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264),
+    # memory and queues that outlive every process, count for no limit and that a later one can open
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
     # the machine itself
     "kexec_load": (246, 104),
     "kexec_file_load": (320, 294),

@@ -67,6 +67,7 @@ def call(numbers, *values):
     result = libc.syscall(number, *[ctypes.c_long(v) for v in values])
     if result < 0:
         raise OSError(ctypes.get_errno(), str(numbers))
+queue = ctypes.create_string_buffer(b"queue")
 def read(path):
     with open(path, "rb") as file:
         file.read(1)
@@ -118,6 +119,10 @@ attacks = {
     "keys": lambda: call((250, 219), 0, -3, 0, 0, 0),
     "BPF": lambda: call((321, 280), 0, 0, 0),
     "io_uring": lambda: call((425, 425), 1, 0),
+    "memory that outlives all": lambda: call((29, 194), 0, 4096, 0o600),
+    "semaphores that outlive all": lambda: call((64, 190), 0, 1, 0o600),
+    "a queue that outlives all": lambda: call((68, 186), 0, 0o600),
+    "a POSIX queue": lambda: call((240, 180), ctypes.addressof(queue), 0o102, 0o600, 0),
     "a call of the future": lambda: call((470, 470), 0),
     "raise a limit": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 19, 1 << 19)),
 }
@@ -279,7 +284,7 @@ def succeeded(outcome: dict[str, str]) -> set[str]:
 @needs_landlock
 def test_no_attack_succeeds_from_either_thread(arena: Arena) -> None:
     result = arena.run(ATTACKS)
-    assert len(result["older"]) == 39
+    assert len(result["older"]) == 43
     assert succeeded(result["older"]) == set()
     assert succeeded(result["main"]) == set()
     assert arena.untouched()
