@@ -4,18 +4,18 @@ The bound on each element, with e_ref the largest scaled error (see `scaled_erro
 strict reference makes at the same precision on the same data:
 
     |output - oracle| <= factor * unit * (|oracle| + RMS of its row),
-    unit = max(e_ref, eps / 4), and never above 1/64
+    unit = max(e_ref, eps / 4), and never above 1/64 (fp32: max(e_ref, eps))
 
-With the factor of 16 that is 16 times the reference's error and at least 4 eps. The upper limit
-(a quarter at that factor) keeps zeros wrong where a bad reference would let everything pass:
-zeros always have a scaled error of at least 1/2 somewhere.
+With the factor of 16 that is 16 times the reference's error and at least 4 eps (fp32: 16). The
+upper limit (a quarter at that factor) keeps zeros wrong where a bad reference would let everything
+pass: zeros always have a scaled error of at least 1/2 somewhere.
 
 The bound on each of at most 1,024 bins of the flattened output, and on the whole of it, is on
 the root mean square E of the scaled errors, the relative L2 error of the bin with every element
 measured against its own scale:
 
     E <= factor * max(unit, element unit / sqrt(elements of the bin)),
-    unit = max(E_ref, eps / 16), and never above 1/64
+    unit = max(E_ref, eps / 16), and never above 1/64 (fp32: max(E_ref, eps / 2))
 
 E_ref is the largest E that the reference has in any bin (which of the rows gets an unlucky
 denominator is chance). Rounding errors differ from element to element, so their root mean square
@@ -23,7 +23,8 @@ is well below their maximum; a bias is the same everywhere, so its root mean squ
 its maximum. A constant 4 % at bf16 stays below the bound of the elements and fails here. An
 honest kernel with up to 8 times the reference's error passes both: E grows in the same
 proportion, one outlier of the element bound among n elements is the term with the root, and
-eps / 16 (one eps at factor 16) admits a result rounded twice where the reference is exact.
+eps / 16 (one eps at factor 16) admits a result rounded twice where the reference is exact. At fp32
+both floors are higher, because a running sum carries its errors along a row (see `bounds`).
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def check(
     what a strict implementation (TF32 off) gives at this precision on the same data; it sets
     e_ref and the dtype that the output must have. reference_error: a largest scaled error known
     from elsewhere, alone or to widen that one. errors: `reference_errors(...)` of the same data,
-    to save measuring it again. With none of them the bound is the floor, 4 eps at factor 16.
+    to save measuring it again. With none of them the bound is the floor: at factor 16
+    4 eps, 16 at fp32.
 
     Integers and bools are compared exactly (see `check_indices` for indices under ties). Another
     shape, dtype or type is a failed Comparison, not an exception. NaN is right only where the

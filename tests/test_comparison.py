@@ -325,3 +325,16 @@ def test_agreement_is_not_settled_by_a_row_that_holds_no_number(spoilt: float, w
     assert agreed is (where == "both")
     output[3, 9] += 1.0
     assert not agrees(output, reference, precision="fp32", errors=errors)
+
+
+def test_a_running_sum_in_fp32_is_right_beside_a_reference_that_sums_in_float64() -> None:
+    """Its errors are carried along the row, so a whole bin is off the same way."""
+    for seed in range(5):
+        x = torch.randn(64, 8192, generator=torch.Generator().manual_seed(seed)) * 0.05
+        carry, parts = torch.zeros(64, 1), []
+        for part in x.split(128, dim=1):
+            parts.append(part.cumsum(1) + carry)
+            carry = parts[-1][:, -1:]
+        exact = x.double().cumsum(1)
+        found = check(torch.cat(parts, 1), exact, precision="fp32", reference_output=exact.float())
+        assert found.passed, found.reason
