@@ -113,6 +113,6 @@ def disk_bytes(folder: str, enough: int) -> int:
                         return enough + 1
         except FileNotFoundError:
             continue
-        except PermissionError:
+        except OSError:  # not ours to read, or a path longer than any call takes
             return enough + 1
     return total

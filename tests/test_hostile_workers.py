@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator import workers
 from evaluator.catalogue import find
 from evaluator.contract import FlagCode, Verdict
 from evaluator.grade import grade
@@ -60,3 +61,29 @@ def test_a_problem_that_refuses_other_data_is_no_fault_of_the_candidate(tmp_path
     row = grade(problem=find(str(problem)), candidate=honest.encode(), device="cpu", verify=False)
     assert row.verdict is Verdict.CORRECT, row.sentence
     assert "negate" not in {trial.name for trial in row.evidence.trials}
+
+
+NESTED = b"""
+import os
+here = os.getcwd()
+for _ in range(1500):
+    os.mkdir("a")
+    os.chdir("a")
+os.chdir(here)
+raise ValueError("enough")
+"""
+
+
+def test_nested_folders_do_not_end_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+    real = workers.tempfile.mkdtemp
+
+    def noted(**names: str) -> str:
+        made.append(Path(real(**names)))
+        return str(made[-1])
+
+    monkeypatch.setattr(workers.tempfile, "mkdtemp", noted)
+    row = grade(problem=find(str(PROBLEM)), candidate=NESTED, device="cpu", verify=False)
+    assert row.verdict is Verdict.RUNTIME_ERROR, row.sentence
+    assert "enough" in row.sentence
+    assert made and not any(folder.exists() for folder in made)

@@ -441,6 +441,17 @@ def test_counting_the_disk_stops_early(tmp_path: Path) -> None:
     assert reaper_limits.disk_bytes(str(tmp_path / "missing"), 1000) == 0
 
 
+def test_a_path_longer_than_calls_take_counts_as_full(tmp_path: Path) -> None:
+    folder = os.open(tmp_path, os.O_PATH)
+    for _ in range(20):
+        os.mkdir("a" * 250, dir_fd=folder)
+        inner = os.open("a" * 250, os.O_PATH, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    assert reaper_limits.disk_bytes(str(tmp_path), 1 << 30) == (1 << 30) + 1
+
+
 @pytest.mark.parametrize("listed", [True, False])
 def test_descendants_are_found_with_and_without_the_kernels_lists(
     monkeypatch: pytest.MonkeyPatch, listed: bool
