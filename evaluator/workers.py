@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ MAX_WORKER_BYTES = 64 << 30
 MAX_TIME_MS = 1e9
 MAX_NAMES = 4096
 START_TIMEOUT_S = 120.0
+# What all answers of a candidate may take together: none holds up a campaign for hours by staying
+# just inside every single limit. A reference may take its time: its oracle may run on the host.
+ALL_ANSWERS_S = 1800.0
 
 
 @dataclass
@@ -48,6 +52,7 @@ class WorkerProcess:
     def __init__(self, device: str, *, spare: bool = False) -> None:
         self.work_dir = Path(tempfile.mkdtemp(prefix="grading-"))
         self.isolation = ""
+        self.seconds_left = ALL_ANSWERS_S
         self.uid = free_uid()
         self._ready = False
         self.role = "candidate"
@@ -112,7 +117,13 @@ class WorkerProcess:
             self.channel.send({"op": op, **fields}, fds)
         except ChannelError as error:
             raise self._failure(error) from error
-        return self._receive(timeout_s)
+        if self.role == "candidate":
+            timeout_s = min(timeout_s, max(self.seconds_left, 0.0))
+        started = time.monotonic()
+        try:
+            return self._receive(timeout_s)
+        finally:
+            self.seconds_left -= time.monotonic() - started
 
     def _receive(self, timeout_s: float) -> dict[str, Any]:
         try:

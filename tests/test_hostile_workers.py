@@ -87,3 +87,21 @@ def test_nested_folders_do_not_end_the_judge(monkeypatch: pytest.MonkeyPatch) ->
     assert row.verdict is Verdict.RUNTIME_ERROR, row.sentence
     assert "enough" in row.sentence
     assert made and not any(folder.exists() for folder in made)
+
+
+SLOW = b"""
+import time
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        time.sleep(2)
+        return torch.softmax(x, 1)
+"""
+
+
+def test_all_answers_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "ALL_ANSWERS_S", 6.0)
+    row = grade(problem=find(str(PROBLEM)), candidate=SLOW, device="cpu", verify=False)
+    assert row.verdict is Verdict.TIMEOUT, row.sentence
+    assert row.grade_s is not None and row.grade_s < 60
