@@ -370,7 +370,7 @@ def serve(worker: Worker, channel: Channel) -> None:
             reply = {"ok": False, "kind": error.kind, "message": str(error)}
         except Exception as error:
             reply = {"ok": False, "kind": "worker", "message": _describe(error)}
-        channel.send(reply)
+        channel.send({**reply, "id": request["id"]})
 
 
 def _warm_up(device: torch.device) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,11 @@ ROOT = Path(__file__).resolve().parent.parent
 MAX_WORKER_BYTES = 64 << 30
 MAX_TIME_MS = 1e9
 MAX_NAMES = 4096
+# What a worker may say went wrong; everything else is judged by what the judge itself sees.
+SAID_KINDS = {
+    *("source", "import", "construct", "compile", "call", "output", "lazy", "shapes"),
+    *("out_of_memory", "worker"),
+}
 START_TIMEOUT_S = 120.0
 # What all answers of a candidate may take together: none holds up a campaign for hours by staying
 # just inside every single limit. A reference may take its time: its oracle may run on the host.
@@ -113,19 +119,21 @@ class WorkerProcess:
         self, op: str, timeout_s: float, fds: tuple[int, ...] = (), **fields: Any
     ) -> dict[str, Any]:
         """One request and its reply; raises `WorkerFailed` for everything but success."""
+        # A number that nobody can know before it is asked: no answer can be sent ahead of time.
+        number = secrets.token_hex(8)
         try:
-            self.channel.send({"op": op, **fields}, fds)
+            self.channel.send({"op": op, "id": number, **fields}, fds)
         except ChannelError as error:
             raise self._failure(error) from error
         if self.role == "candidate":
             timeout_s = min(timeout_s, max(self.seconds_left, 0.0))
         started = time.monotonic()
         try:
-            return self._receive(timeout_s)
+            return self._receive(timeout_s, number)
         finally:
             self.seconds_left -= time.monotonic() - started
 
-    def _receive(self, timeout_s: float) -> dict[str, Any]:
+    def _receive(self, timeout_s: float, number: str | None = None) -> dict[str, Any]:
         try:
             reply, _ = self.channel.receive(timeout_s)
         except ChannelTimeout as error:
@@ -133,12 +141,14 @@ class WorkerProcess:
             raise WorkerFailed("timeout", reason, self.role) from error
         except ChannelError as error:
             raise self._failure(error) from error
+        if reply.get("id") != number:
+            raise self.forged("the answer is to something that was not asked")
         if reply.get("ok") is True:
             return reply
         kind, message = reply.get("kind"), reply.get("message")
-        if not isinstance(kind, str) or not isinstance(message, str):
+        if not isinstance(kind, str) or not isinstance(message, str) or kind not in SAID_KINDS:
             raise self.forged("the answer is no message of ours")
-        raise WorkerFailed(kind, message, self.role)
+        raise WorkerFailed(kind, _printable(message), self.role)
 
     def forged(self, reason: str) -> WorkerFailed:
         """An answer that this worker's code cannot have given."""
@@ -158,7 +168,7 @@ class WorkerProcess:
         names = reply.get(key)
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise self.forged(f"{key} in the answer is no list of names")
-        return names[:MAX_NAMES]
+        return [_printable(name) for name in names[:MAX_NAMES]]
 
     def _failure(self, error: ChannelError) -> WorkerFailed:
         if not isinstance(error, ChannelClosed):
@@ -177,6 +187,11 @@ class WorkerProcess:
         output = self.keeper.output()
         _remove(self.work_dir)
         return output
+
+
+def _printable(text: str) -> str:
+    """The text without halves of surrogate pairs, which JSON lets through and no file takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _remove(folder: Path) -> None:

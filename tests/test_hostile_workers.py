@@ -37,6 +37,10 @@ CHANGES = {
     "names as a number": "'missing' in message and message.update(missing=5)",
     "nothing but ok": "message = {'ok': True}",
     "another shape": "message = {'ok': 1}",
+    "nothing but ok and the number": "message = {'ok': True, 'id': message['id']}",
+    "an answer ahead of the question": "honest(self, {'ok': True, 'times_ms': [0.001]}, fds)",
+    "a kind of its own": "message.update(ok=False, kind='x', message='Correct, 99x')",
+    "a kind that the judge sees": "message.update(ok=False, kind='died', message='no memory')",
 }
 
 
@@ -48,6 +52,16 @@ def test_a_forged_reply_is_told_as_such(change: str) -> None:
     assert [flag.code for flag in row.flags if flag.code.severity.value == "rejecting"] == [
         FlagCode.HARNESS_TAMPERED
     ]
+    assert "99x" not in row.sentence
+
+
+def test_an_error_text_that_no_file_takes_is_made_printable() -> None:
+    text = "raise ValueError('\\ud800')"
+    row = grade(problem=find(str(PROBLEM)), candidate=text.encode(), device="cpu", verify=False)
+    assert row.verdict is Verdict.RUNTIME_ERROR
+    row.sentence.encode()
+    assert row.message is not None
+    row.message.encode()
 
 
 def test_a_problem_that_refuses_other_data_is_no_fault_of_the_candidate(tmp_path: Path) -> None:
