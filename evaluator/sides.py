@@ -28,6 +28,7 @@ CALL_TIMEOUT_S = 30.0
 SPIN_CLOCK_HZ = 2e9  # about what current cards boost to; a slower clock only spins longer
 MAX_SLOTS = {"cuda": 256, "cpu": 16}
 BATCH_MS = 2.0
+SCRATCH_BYTES = 256 << 20  # several times any L2, so that copying into it costs what memory costs
 
 StageCallback = Callable[[Stage, str], None]
 
@@ -41,6 +42,7 @@ class Sides:
         self.device = torch.device(device)
         self.seen = seen
         self.buffers: list[Buffer] = []
+        self.reference_mutates = False
         # Both start at once: importing torch takes longer than everything that follows.
         self.reference = take_worker(device)
         self.candidate = take_worker(device)
@@ -111,6 +113,11 @@ class Sides:
         self.candidate_inputs = self._allocate(self.inputs)
         self.reference_outputs = self._allocate(self.outputs)
         self.candidate_outputs = self._allocate(self.outputs)
+        # The judge's own memory, out of the candidate's reach: its outputs from the moment at which
+        # the clock stops, and where the same bytes go for the reference, which needs no copy.
+        self.taken = self._private(self.candidate_outputs.tensor.numel())
+        largest = max(self.reference_inputs.tensor.numel(), self.taken.numel())
+        self.scratch = self._private(min(SCRATCH_BYTES, largest))
         self.reference_state = self._allocate(self.state)
         self.candidate_state = self._allocate(self.state)
         self.oracle_buffer = self._allocate(self.oracles)
@@ -119,6 +126,9 @@ class Sides:
         buffer = allocate(layout.nbytes, self.device)
         self.buffers.append(buffer)
         return buffer
+
+    def _private(self, nbytes: int) -> torch.Tensor:
+        return torch.empty(nbytes, dtype=torch.uint8, device=self.device)
 
     def _refuse_too_large(self, input_bytes: int | None) -> None:
         """Stops before anything is allocated where the tensors cannot fit on this device."""
@@ -191,10 +201,17 @@ class Sides:
         return theirs - own
 
     # -- one call ---------------------------------------------------------------------------
-    def draw(self, structure: str = "as_given", slots: int = 1, scale: float = 1.0) -> None:
+    def draw(
+        self,
+        structure: str = "as_given",
+        slots: int = 1,
+        scale: float = 1.0,
+        share: bool = True,
+    ) -> None:
         """Fresh inputs into the first `slots` slots, the same bytes for both sides.
 
-        `scale` multiplies the floating inputs, beyond what a structure may reach.
+        `scale` multiplies the floating inputs, beyond what a structure may reach. With `share`
+        False the candidate does not get them yet.
         """
         self.reference.request(
             "draw",
@@ -207,7 +224,8 @@ class Sides:
             for tensor in self.inputs.views(self.reference_inputs.tensor):
                 if tensor.is_floating_point():
                     tensor.mul_(scale)
-        self.candidate_inputs.tensor.copy_(self.reference_inputs.tensor)
+        if share:
+            self.candidate_inputs.tensor.copy_(self.reference_inputs.tensor)
         self.synchronize()
 
     def call(self, side: WorkerProcess, poison: str) -> None:
@@ -219,6 +237,8 @@ class Sides:
         if poison != "none":
             side.request("prepare", DRAW_TIMEOUT_S, poison=poison)
         reply = side.request("call", self.call_timeout_s, slots=[0], spin_cycles=0)
+        if mine:
+            self._take(side)
         if "aliased" in reply:
             if mine:
                 self.seen.aliased = True
@@ -228,9 +248,10 @@ class Sides:
     def call_both(self, poison: str) -> None:
         """Reference, then candidate on the same inputs; notes inputs that only it changed."""
         self.call(self.reference, "a")
-        reference_mutates = not self._same_inputs()
+        changed = not self._same_inputs()
+        self.reference_mutates |= changed
         self.call(self.candidate, poison)
-        if not reference_mutates and not self._same_inputs():
+        if not changed and not self._same_inputs():
             self.seen.mutated_inputs = True
 
     def _same_inputs(self) -> bool:
@@ -240,17 +261,36 @@ class Sides:
         )
         return torch.equal(ours, theirs)
 
+    def _take(self, side: WorkerProcess) -> None:
+        """Copies the candidate's outputs out of its reach: what it writes later does not count.
+
+        The reference is trusted; its outputs are copied only for the time that it takes.
+        """
+        if side is self.candidate:
+            self._copy(self.candidate_outputs.tensor, self.taken)
+        else:
+            self._copy(self.reference_outputs.tensor, None)
+        self.synchronize()
+
+    def _copy(self, source: torch.Tensor, target: torch.Tensor | None) -> None:
+        """Copies bytes, to nowhere in particular without a target, at the same cost for both."""
+        size = self.scratch.numel()
+        for start in range(0, source.numel(), size):
+            part = source[start : start + size]
+            into = self.scratch if target is None else target[start:]
+            into[: part.numel()].copy_(part)
+
     def output(self, side: WorkerProcess) -> list[torch.Tensor]:
-        """The judge's view of a side's last outputs."""
-        mine = side is self.candidate
-        buffer = self.candidate_outputs if mine else self.reference_outputs
-        return self.outputs.views(buffer.tensor)
+        """A side's last outputs: the candidate's as they were when the clock stopped."""
+        return self.outputs.views(self._outputs_of(side))
+
+    def _outputs_of(self, side: WorkerProcess) -> torch.Tensor:
+        return self.taken if side is self.candidate else self.reference_outputs.tensor
 
     def stacked_outputs(self, side: WorkerProcess) -> list[torch.Tensor]:
         """Every output of all slots as one tensor: the calls of a batch are checked at once."""
-        mine = side is self.candidate
-        buffer = self.candidate_outputs if mine else self.reference_outputs
-        return [self.outputs.stacked(buffer.tensor, i) for i in range(len(self.outputs.specs))]
+        outputs = self._outputs_of(side)
+        return [self.outputs.stacked(outputs, i) for i in range(len(self.outputs.specs))]
 
     def stacked_inputs(self) -> list[torch.Tensor]:
         """Every input of all slots as one tensor, as the reference got them."""
@@ -275,8 +315,13 @@ class Sides:
 
     # -- timed batches ----------------------------------------------------------------------
     def prepare_batch(self, number: int) -> None:
-        """Fresh inputs for every slot, outputs and free memory poisoned, state as it was."""
-        self.draw(slots=self.slots)
+        """Fresh inputs for every slot, outputs and free memory poisoned, state as it was.
+
+        The candidate gets its inputs when the judge's clock runs: what it does while it waits
+        (threads, hooks, its own idea of preparing) is done without them. Only where the reference
+        changes its own inputs must the candidate's be there before.
+        """
+        self.draw(slots=self.slots, share=self.reference_mutates)
         self.reload_state()
         sentinel = "ab"[number % 2]
         for buffer in (self.reference_outputs, self.candidate_outputs):
@@ -288,12 +333,17 @@ class Sides:
         self.synchronize()
 
     def batch(self, side: WorkerProcess) -> Batch:
-        """One call per slot, from request to reply by the judge's clock."""
+        """One call per slot: the judge's clock runs from before the candidate has its inputs
+        until every output is out of its reach. Copies cost both sides the same."""
         timeout_s = self.call_timeout_s * (1 + self.slots / 10)
         slots = list(range(self.slots))
         cycles = self._spin_cycles()
+        late = side is self.candidate and not self.reference_mutates
         started = time.perf_counter()
+        self._copy(self.reference_inputs.tensor, self.candidate_inputs.tensor if late else None)
+        self.synchronize()
         reply = side.request("call", timeout_s, slots=slots, spin_cycles=cycles)
+        self._take(side)
         wall_ms = (time.perf_counter() - started) * 1e3
         return Batch(wall_ms, side.times(reply, self.slots))
 
@@ -322,6 +372,7 @@ class Sides:
         failure = self.seen.failure
         of_problem = failure is not None and failure.side == "reference"
         self.seen.stdout = problem_printed if of_problem else printed
+        self.taken = self.scratch = torch.empty(0, dtype=torch.uint8)
         for buffer in self.buffers:
             buffer.close()
         if self.device.type == "cuda":
