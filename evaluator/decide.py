@@ -186,6 +186,14 @@ def _generality_flags(seen: Observations) -> list[Flag]:
     flags = []
     if not all(trial.passed for trial in seen.trials if trial.name == "as_given"):
         return flags
+    if seen.repeats_earlier:
+        flags.append(
+            Flag(
+                FlagCode.MEMOISED,
+                "it gives an earlier answer again although the input is another: calls are right "
+                "at first, and later ones or ones on nearly the same input are not.",
+            )
+        )
     if seen.failed_structures:
         names = ", ".join(name.replace("_", " ") for name in seen.failed_structures[:4])
         flags.append(

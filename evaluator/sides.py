@@ -43,6 +43,7 @@ class Sides:
         self.seen = seen
         self.buffers: list[Buffer] = []
         self.reference_mutates = False
+        self.seeds: list[int] = []
         # Both start at once: importing torch takes longer than everything that follows.
         self.reference = take_worker(device)
         self.candidate = take_worker(device)
@@ -207,17 +208,21 @@ class Sides:
         slots: int = 1,
         scale: float = 1.0,
         share: bool = True,
+        again: bool = False,
     ) -> None:
         """Fresh inputs into the first `slots` slots, the same bytes for both sides.
 
         `scale` multiplies the floating inputs, beyond what a structure may reach. With `share`
-        False the candidate does not get them yet.
+        False the candidate does not get them yet. `again` takes the last draw's seeds, so that
+        only the structure makes a difference.
         """
+        if not again:
+            self.seeds = [secrets.randbits(63) for _ in range(slots)]
         self.reference.request(
             "draw",
             DRAW_TIMEOUT_S + slots,
             slots=list(range(slots)),
-            seeds=[secrets.randbits(63) for _ in range(slots)],
+            seeds=self.seeds,
             structure=structure,
         )
         if scale != 1.0:
