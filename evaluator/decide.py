@@ -246,7 +246,7 @@ def _time_flags(seen: Observations) -> list[Flag]:
                 "every checked call was right.",
             )
         )
-    if timing.claims_dropped:
+    if timing.work_hidden:
         flags.append(
             Flag(
                 FlagCode.ASYNC_ESCAPE,

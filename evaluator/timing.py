@@ -22,7 +22,10 @@ TARGET_HALF_WIDTH = 0.01
 TIME_BUDGET_S = 8.0
 # Claims may fall short of the judge's clock by this share of themselves, by what a batch's start
 # and end may differ between the sides, and by what launching a call may; more is hidden work.
+# Beyond the smaller share they are not used and the time is the judge's: a small lie gains nothing,
+# and an honest candidate on a busy host is not accused.
 HIDDEN_SHARE = 0.25
+DOUBTED_SHARE = 0.05
 HIDDEN_BATCH_MS = {"cuda": 0.1, "cpu": 1.0}
 HIDDEN_CALL_MS = {"cuda": 0.005, "cpu": 0.05}
 
@@ -45,6 +48,7 @@ class Timing:
     speedup: Speedup | None = None
     hidden_ms: float = 0.0
     claims_dropped: bool = False
+    work_hidden: bool = False
     wrong_batches: int = 0
 
 
@@ -103,10 +107,12 @@ def _settle(timing: Timing, pairs: list[tuple[Batch, Batch]], calls: int, device
     claim = statistics.median(claimed)
     timing.hidden_ms = max(0.0, hidden)
     unexplained = HIDDEN_BATCH_MS[device_kind] / calls + HIDDEN_CALL_MS[device_kind]
-    timing.claims_dropped = hidden > max(HIDDEN_SHARE * claim, unexplained)
+    timing.claims_dropped = hidden > max(DOUBTED_SHARE * claim, unexplained)
+    timing.work_hidden = hidden > max(HIDDEN_SHARE * claim, unexplained)
     timing.candidate_ms = by_wall if timing.claims_dropped else claimed
     timing.reference_ms = reference
     # Events behind a spinning device see the device alone; a wall clock sees the launch as well.
     timing.kind = "call" if device_kind == "cpu" or timing.claims_dropped else "device"
+    timing.speedup = None
     if len(pairs) >= MIN_PAIRS and min(timing.candidate_ms) > 0:
         timing.speedup = paired_speedup(timing.reference_ms, timing.candidate_ms)

@@ -92,7 +92,7 @@ def test_right_and_timed_is_correct() -> None:
         ),
         (
             Observations(
-                trials=[RIGHT], pair=pair(), timing=timing(claims_dropped=True, hidden_ms=2.0)
+                trials=[RIGHT], pair=pair(), timing=timing(work_hidden=True, hidden_ms=2.0)
             ),
             FlagCode.ASYNC_ESCAPE,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import chain, cycle
 
 import pytest
 
@@ -52,15 +53,37 @@ def test_an_honest_candidate_is_timed_by_its_events() -> None:
 
 def test_hidden_work_is_found_and_charged() -> None:
     timing = run(3.0, 0.1, hidden_ms=2.9)
-    assert timing.claims_dropped
+    assert timing.claims_dropped and timing.work_hidden
     assert timing.hidden_ms == pytest.approx(2.9)
     assert timing.speedup is not None and timing.speedup.median == pytest.approx(1.0)
 
 
 def test_a_short_kernel_cannot_hide_behind_the_floor() -> None:
     timing = run(0.06, 0.001, hidden_ms=0.059, overhead_ms=0.3)
-    assert timing.claims_dropped
+    assert timing.claims_dropped and timing.work_hidden
     assert timing.speedup is not None and timing.speedup.median == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_a_small_lie_gains_nothing_and_is_no_accusation(device: str) -> None:
+    timing = run(3.0, 2.6, hidden_ms=0.4, device=device)
+    assert timing.claims_dropped and not timing.work_hidden
+    assert timing.speedup is not None and timing.speedup.median == pytest.approx(1.0)
+
+
+def test_a_speedup_of_fewer_pairs_does_not_outlive_a_time_of_nothing() -> None:
+    claims = chain([2.0, 1.0] * (MIN_PAIRS // 2 + 1), [0.0], cycle([2.0, 1.0]))
+    timing = measure(
+        calls_per_batch=1,
+        device_kind="cpu",
+        prepare=lambda number: None,
+        run_reference=lambda: Batch(3.0, [2.0]),
+        run_candidate=lambda: Batch(3.0, [next(claims)]),
+        outputs_agree=lambda: True,
+        seconds_left=lambda: 1.0,
+        on_progress=lambda speedup: None,
+    )
+    assert timing.speedup is None
 
 
 @pytest.mark.parametrize("device", ["cuda", "cpu"])
