@@ -91,6 +91,11 @@ def test_noise_of_the_host_is_no_lie(device: str) -> None:
     assert not run(3.0, 2.0, noise_ms=30.0, device=device, budget_s=1.0).claims_dropped
 
 
+def test_a_gap_within_what_the_host_varies_by_accuses_nobody() -> None:
+    timing = run(3.0, 2.0, hidden_ms=2.5, noise_ms=120.0, device="cpu")
+    assert timing.claims_dropped and not timing.work_hidden
+
+
 def test_wrong_timed_calls_are_counted() -> None:
     assert run(3.0, 1.5, right=False).wrong_batches == MIN_PAIRS + 1
 
