@@ -44,6 +44,8 @@ class Sides:
         self.buffers: list[Buffer] = []
         self.reference_mutates = False
         self.seeds: list[int] = []
+        self.surprises: list[str] = []  # structures for one slot of a timed batch
+        self.odd_slot: int | None = None  # which one has it, in the last batch
         # Both start at once: importing torch takes longer than everything that follows.
         self.reference = take_worker(device)
         self.candidate = take_worker(device)
@@ -209,9 +211,11 @@ class Sides:
         scale: float = 1.0,
         share: bool = True,
         again: bool = False,
+        at: int = 0,
     ) -> None:
         """Fresh inputs into the first `slots` slots, the same bytes for both sides.
 
+        Slot `at` has the structure, the others are as given.
         `scale` multiplies the floating inputs, beyond what a structure may reach. With `share`
         False the candidate does not get them yet. `again` takes the last draw's seeds, so that
         only the structure makes a difference.
@@ -223,7 +227,7 @@ class Sides:
             DRAW_TIMEOUT_S + slots,
             slots=list(range(slots)),
             seeds=self.seeds,
-            structure=structure,
+            structures=[structure if slot == at else "as_given" for slot in range(slots)],
         )
         if scale != 1.0:
             for tensor in self.inputs.views(self.reference_inputs.tensor):
@@ -285,9 +289,9 @@ class Sides:
             into = self.scratch if target is None else target[start:]
             into[: part.numel()].copy_(part)
 
-    def output(self, side: WorkerProcess) -> list[torch.Tensor]:
+    def output(self, side: WorkerProcess, slot: int = 0) -> list[torch.Tensor]:
         """A side's last outputs: the candidate's as they were when the clock stopped."""
-        return self.outputs.views(self._outputs_of(side))
+        return self.outputs.views(self._outputs_of(side), slot)
 
     def _outputs_of(self, side: WorkerProcess) -> torch.Tensor:
         return self.taken if side is self.candidate else self.reference_outputs.tensor
@@ -302,11 +306,11 @@ class Sides:
         buffer = self.reference_inputs.tensor
         return [self.inputs.stacked(buffer, i) for i in range(len(self.inputs.specs))]
 
-    def oracle(self) -> list[torch.Tensor]:
-        """The exact outputs for the inputs of the first slot."""
+    def oracle(self, slot: int = 0) -> list[torch.Tensor]:
+        """The exact outputs for the inputs of a slot."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()  # float64 wants the memory that the judge only holds on to
-        reply = self.reference.request("oracle", LOAD_TIMEOUT_S)
+        reply = self.reference.request("oracle", LOAD_TIMEOUT_S, slot=slot)
         self.seen.oracle = str(reply["where"])
         return self.oracles.views(self.oracle_buffer.tensor)
 
@@ -326,7 +330,8 @@ class Sides:
         (threads, hooks, its own idea of preparing) is done without them. Only where the reference
         changes its own inputs must the candidate's be there before.
         """
-        self.draw(slots=self.slots, share=self.reference_mutates)
+        self.odd_slot, structure = self._surprise()
+        self.draw(structure, slots=self.slots, share=self.reference_mutates, at=self.odd_slot or 0)
         self.reload_state()
         sentinel = "ab"[number % 2]
         for buffer in (self.reference_outputs, self.candidate_outputs):
@@ -336,6 +341,16 @@ class Sides:
         for side in (self.reference, self.candidate):
             side.request("prepare", DRAW_TIMEOUT_S, poison=poison)
         self.synchronize()
+
+    def _surprise(self) -> tuple[int | None, str]:
+        """A secret slot of the batch and the structure of its inputs.
+
+        What knows that it is timed and then relies on the data as drawn, is wrong there. Where a
+        batch has one slot, one batch in three has a structure.
+        """
+        if not self.surprises or (self.slots == 1 and secrets.randbelow(3)):
+            return None, "as_given"
+        return secrets.randbelow(self.slots), secrets.choice(self.surprises)
 
     def batch(self, side: WorkerProcess) -> Batch:
         """One call per slot: the judge's clock runs from before the candidate has its inputs

@@ -103,15 +103,16 @@ class ReferenceWorker(Worker):
         return {}
 
     def do_draw(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Draws the inputs of each slot from its seed, transformed where a structure is named.
+        """Draws the inputs of each slot from its seed, transformed as its structure says.
 
         Raises `CandidateError` of kind "shapes" where a draw has other shapes than the first.
         """
-        for slot, seed in zip(request["slots"], request["seeds"], strict=True):
+        plan = zip(request["slots"], request["seeds"], request["structures"], strict=True)
+        for slot, seed, structure in plan:
             torch.manual_seed(seed)
             values = self._drawn(self.device)
-            if request["structure"] != "as_given":
-                structured_inputs.apply(request["structure"], _leaves(values))
+            if structure != "as_given":
+                structured_inputs.apply(structure, _leaves(values))
             tensors: list[torch.Tensor] = []
             pack(values, tensors)
             specs = [TensorSpec.of(tensor) for tensor in tensors]
@@ -140,7 +141,8 @@ class ReferenceWorker(Worker):
             ("float64 on host", host, torch.float64),
             ("strict fp32", device, torch.float32),
         ]
-        tensors = [*self.input_views[0], *self.state.values(), *self.oracle_views]
+        inputs = self.input_views[request["slot"]]
+        tensors = [*inputs, *self.state.values(), *self.oracle_views]
         needed = 2 * 8 * sum(tensor.numel() for tensor in tensors)
         for name, place, dtype in choices:
             self._release()
@@ -148,7 +150,7 @@ class ReferenceWorker(Worker):
             if not last and needed > free_bytes(place):
                 continue
             try:
-                self._run_oracle(place, dtype)
+                self._run_oracle(place, dtype, inputs)
             except torch.OutOfMemoryError:
                 if last:
                     raise
@@ -156,7 +158,9 @@ class ReferenceWorker(Worker):
             return {"where": name}
         raise AssertionError("the last choice returns or raises")
 
-    def _run_oracle(self, device: torch.device, dtype: torch.dtype) -> None:
+    def _run_oracle(
+        self, device: torch.device, dtype: torch.dtype, inputs: list[torch.Tensor]
+    ) -> None:
         assert self.source is not None
 
         def lifted(value: torch.Tensor) -> torch.Tensor:
@@ -170,7 +174,7 @@ class ReferenceWorker(Worker):
         with torch.no_grad():
             for name, value in self.state.items():
                 own[name].copy_(value)
-            result = module(*unpack(self.input_tree, [lifted(v) for v in self.input_views[0]]))
+            result = module(*unpack(self.input_tree, [lifted(v) for v in inputs]))
             outputs: list[torch.Tensor] = []
             pack(result, outputs)
             for value, target in zip(outputs, self.oracle_views, strict=True):
