@@ -94,6 +94,7 @@ def _benchmark_speedup(sides: Sides) -> float | None:
 
 def _time(sides: Sides, correctness: Correctness, on_stage: StageCallback) -> None:
     settle_spares()
+    budget_s = TIME_BUDGET_S[sides.device.type]
     started = time.monotonic()
     sides.seen.timing = measure(
         calls_per_batch=sides.slots,
@@ -102,7 +103,7 @@ def _time(sides: Sides, correctness: Correctness, on_stage: StageCallback) -> No
         run_reference=lambda: sides.batch(sides.reference),
         run_candidate=lambda: sides.batch(sides.candidate),
         outputs_agree=lambda: correctness.right(sides.slots),
-        seconds_left=lambda: TIME_BUDGET_S - (time.monotonic() - started),
+        seconds_left=lambda: budget_s - (time.monotonic() - started),
         on_progress=lambda speedup: on_stage(Stage.TIMING, _progress(speedup)),
     )
     if sides.device.type == "cuda":

@@ -77,10 +77,12 @@ def speedups(source: str) -> None:
     precision = st.session_state.get(key) or options[0]
     precision = precision if precision in by_precision else options[0]
     best = store().best_by_problem(measured.SHIPPED.with_(precisions=(precision,)))
+    compiled = ("tick", tokens()["muted"], "torch.compile")
     chart(
         charts.verified_speedups(best.head(MOST_DOTS), mode()),
         measured.speedup_finding(best, by_precision[precision]),
-        measured.speedup_units(best.height, MOST_DOTS, precision),
+        measured.speedup_units(best.height, MOST_DOTS, precision)
+        + measured.survivors_sentence(best),
         key="speedups",
         source=source,
         data=best,
@@ -90,7 +92,7 @@ def speedups(source: str) -> None:
                 [
                     ("ours", verdict_colour(mode(), "correct"), "verified in two runs"),
                     ("ours", tokens()["axis"], "not verified"),
-                    ("tick", tokens()["muted"], "torch.compile"),
+                    *([compiled] if best["compiled_speedup"].is_not_null().any() else []),
                 ],
             )
         ],
@@ -129,7 +131,8 @@ def flow(source: str) -> None:
             verdict_flow(counted, mode()),
             measured.flow_finding(counted),
             "Public candidates by verdict; coloured where the two disagree · "
-            f"{counted['evaluations'].sum():,} evaluations",
+            f"{counted['evaluations'].sum():,} evaluations"
+            + measured.survivors_sentence(store().by_configuration(measured.PUBLIC)),
             key="flow",
             source=source,
             data=counted,

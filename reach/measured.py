@@ -115,6 +115,14 @@ def shares_frame(shares: Sequence[CorrectShare]) -> pl.DataFrame:
     )
 
 
+def survivors_sentence(table: pl.DataFrame) -> str:
+    """Which of the configurations shown were published without their failures; empty if none."""
+    names = sorted(SURVIVORS_ONLY & set(table["configuration"]))
+    if not names:
+        return ""
+    return f" · of {escape_markdown(', '.join(names))} only survivors are published"
+
+
 def left_out_sentence(table: pl.DataFrame) -> str:
     """Which configurations a pass rate leaves out, to follow a units line; empty if none."""
     names = sorted(SURVIVORS_ONLY & set(table["configuration"]))
