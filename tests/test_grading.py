@@ -151,11 +151,12 @@ def test_every_candidate_ends_with_its_verdict(name: str) -> None:
     json.dumps(row.to_json(), allow_nan=False)
 
 
-def test_a_partial_write_is_measured_and_shown_beside_the_benchmarks_verdict() -> None:
+def test_a_partial_write_is_measured_and_zeros_pass_the_benchmarks_check() -> None:
     row = run(CASES["partial write"][0])
     assert row.written_fraction == 1024 / 16384
     assert row.right_fraction is not None and row.right_fraction <= 1024 / 16384
-    assert row.benchmark_check_2025 is True and row.zero_passes is True
+    # What the benchmark's own check says hangs on what lies in unwritten memory on that day.
+    assert row.benchmark_check_2025 is not None and row.zero_passes is True
     folded = row.evidence.written_map_folded
     assert folded[0] == 1.0 and folded[-1] == 0.0
     assert sum(folded) / len(folded) == pytest.approx(1024 / 16384)
