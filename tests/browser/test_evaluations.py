@@ -40,6 +40,7 @@ def bar(page: Page, chart: int, trace: int, number: int) -> Locator:
 
 def click_middle(page: Page, shape: Locator) -> None:
     """Clicks as a hand does: plotly listens to the mouse, not to the shape."""
+    settled(page)
     expect(shape).to_be_visible()
     box = shape.bounding_box()
     assert box is not None
@@ -59,7 +60,6 @@ def test_a_click_on_a_bar_filters_and_a_second_one_takes_it_back(page: Page) -> 
     click_middle(page, bar(page, 0, 0, 0))
     expect(page).to_have_url(re.compile("outcome=correct&configuration=config-a"))
     expect(headline).to_contain_text("3 of")
-    settled(page)
     click_middle(page, bar(page, 0, 0, 0))
     expect(page).not_to_have_url(re.compile("configuration="), timeout=30_000)
 
