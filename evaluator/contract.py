@@ -117,7 +117,7 @@ CONFIGURATION_KINDS = (
     "adversarial",
     "unknown",
 )
-BACKENDS = ("triton", "cuda", "cpp", "torch")
+MAX_CANDIDATE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)

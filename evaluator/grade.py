@@ -22,6 +22,7 @@ import torch
 from evaluator import gpu
 from evaluator.catalogue import Problem
 from evaluator.contract import (
+    MAX_CANDIDATE_BYTES,
     Evaluation,
     Evidence,
     Flag,
@@ -36,7 +37,6 @@ from evaluator.intervals import Speedup, median, quantiles
 from evaluator.observations import Observations
 from evaluator.session import run_session
 
-MAX_CANDIDATE_BYTES = 1 << 20
 FASTER = 1.02  # the interval's low end above which a speedup is worth verifying
 SAME_MEDIAN = 0.05
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.catalogue import UnknownProblem, find
-from evaluator.contract import PRECISIONS, Evaluation, Stage
+from evaluator.contract import MAX_CANDIDATE_BYTES, PRECISIONS, Evaluation, Stage
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_CANDIDATE_BYTES = 1 << 20
 NICENESS = 5  # the page wins over a grading for the CPU
 
 

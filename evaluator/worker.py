@@ -284,7 +284,6 @@ class Worker:
         notes: dict[str, Any] = {}
         for number, (tensor, target) in enumerate(zip(tensors, expected, strict=True)):
             if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-                notes["odd_type"] = type(tensor).__name__[:64]
                 raise CandidateError(
                     "lazy", f"output {number} is a {type(tensor).__name__}, no plain tensor"
                 )
